@@ -1,0 +1,8 @@
+"""`python -m forktrail_lab` is `forktrail`."""
+
+import sys
+
+from forktrail_lab.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,126 @@
+"""Brings Kafka up as a Java process of this machine."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+from forktrail_lab.broker import jvm
+from forktrail_lab.broker.class_archive import ClassArchive
+from forktrail_lab.broker.config import config_folder, server_properties
+from forktrail_lab.broker.failure import failure_reason
+from forktrail_lab.broker.jars import ensure_jars, kafka_version
+from forktrail_lab.broker.java import Java, find_java
+from forktrail_lab.broker.layout import BrokerLayout
+from forktrail_lab.broker.lock import Report
+from forktrail_lab.broker.probe import LOOPBACK, accepts_connections, free_port, view_kafka
+from forktrail_lab.broker.process import POLL_S, birth_mark, spawn_detached
+from forktrail_lab.broker.state import BrokerState, write_state
+from forktrail_lab.broker.storage import ensure_formatted, new_cluster_id
+from forktrail_schemas.errors import BrokerError
+
+READY_WAIT_S = 60.0
+OLD_LOGS = 4
+
+
+def launch(layout: BrokerLayout, port: int, report: Report, search_path: str | None = None) -> BrokerState:
+    """Start Kafka on `port` and wait until it takes requests.
+
+    The state file is written before the wait, so that whoever comes after a launch that was interrupted finds
+    its process. To be called under the broker's lock, with no broker of this layout running.
+
+    Raises:
+        BrokerError: Java, Maven or Kafka itself failed; see `find_java`, `ensure_jars`, `ensure_formatted` and
+            `wait_ready`.
+    """
+    layout.logs.mkdir(parents=True, exist_ok=True)
+    java = find_java(search_path)
+    pom = config_folder() / "pom.xml"
+    jars = ensure_jars(layout.libs, pom, layout.logs / "maven.log", report, search_path)
+    archive = ClassArchive.of(layout.libs, java)
+    cluster_id = _format(layout, java, jars, archive)
+    _write_properties(layout.properties_file, port, free_port(), layout.data)
+    log4j = config_folder() / "log4j2.properties"
+    archive_flags = archive.use_flags() or archive.record_flags()
+    command = jvm.broker_command(java, jars, log4j, layout.properties_file, layout.logs, archive_flags)
+    _keep_old_logs(layout.log_file)
+    pid = spawn_detached(command, layout.log_file, layout.folder)
+    state = BrokerState(
+        engine="java",
+        pid=pid,
+        birth_mark=birth_mark(pid) or "",
+        bootstrap_servers=f"{LOOPBACK}:{port}",
+        cluster_id=cluster_id,
+        kafka_version=kafka_version(jars),
+        started_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
+        class_archive="" if archive.is_sealed() else str(archive.path),
+    )
+    write_state(layout.state_file, state)
+    wait_ready(state, layout)
+    return state
+
+
+def wait_ready(state: BrokerState, layout: BrokerLayout, wait_s: float = READY_WAIT_S) -> None:
+    """Wait until the broker takes requests.
+
+    Raises:
+        BrokerError: its process ended (`start_failed`); another Kafka answers at its address
+            (`foreign_kafka`); or `wait_s` seconds went by (`start_timeout`), and then the process is left
+            running, as the recovery of many topics may take longer.
+    """
+    port = int(state.bootstrap_servers.rpartition(":")[2])
+    deadline = time.monotonic() + wait_s
+    while time.monotonic() < deadline:
+        if state.engine == "java" and not state.process_runs():
+            layout.state_file.unlink(missing_ok=True)
+            raise BrokerError(
+                f"Kafka ended while it started: {_reason(layout.log_file)}",
+                code="start_failed",
+                hint=f"its log is {layout.log_file}",
+            )
+        view = view_kafka(state.bootstrap_servers, 1.0) if accepts_connections(port) else None
+        if view and state.cluster_id in ("", view.cluster_id):
+            return
+        if view:
+            raise BrokerError(
+                f"another Kafka, of cluster {view.cluster_id}, answers at {state.bootstrap_servers}",
+                code="foreign_kafka",
+                hint="stop it, or run `forktrail broker stop` and start with another --port",
+            )
+        time.sleep(POLL_S)
+    raise BrokerError(
+        f"Kafka takes no requests after {wait_s:.0f} s; its log says: {_reason(layout.log_file)}",
+        code="start_timeout",
+        hint=f"it goes on starting: run `forktrail broker start` again to wait on; its log is {layout.log_file}",
+    )
+
+
+def _format(layout: BrokerLayout, java: Java, jars: tuple[Path, ...], archive: ClassArchive) -> str:
+    def command(cluster_id: str, data: Path) -> list[str]:
+        properties = layout.folder / "format.properties"
+        _write_properties(properties, free_port(), free_port(), data)
+        log4j = config_folder() / "log4j2.properties"
+        return jvm.format_command(java, jars, log4j, properties, cluster_id, archive.use_flags())
+
+    return ensure_formatted(layout.data, command, new_cluster_id())
+
+
+def _write_properties(path: Path, port: int, controller_port: int, data: Path) -> None:
+    template = (config_folder() / "server.properties").read_text()
+    path.write_text(server_properties(template, port=port, controller_port=controller_port, data=data))
+
+
+def _keep_old_logs(log_file: Path) -> None:
+    """Rename the logs of earlier starts, so that `log_file` is of one start only."""
+    for age in range(OLD_LOGS, 0, -1):
+        older = log_file if age == 1 else log_file.with_name(f"{log_file.name}.{age - 1}")
+        if older.exists():
+            older.replace(log_file.with_name(f"{log_file.name}.{age}"))
+
+
+def _reason(log_file: Path) -> str:
+    try:
+        return failure_reason(log_file.read_text(errors="replace"))
+    except FileNotFoundError:
+        return "it has no log"

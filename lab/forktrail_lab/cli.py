@@ -1,0 +1,178 @@
+"""The `forktrail` command: finds the command's module, runs it, turns errors into one line and an exit code.
+
+A command is a module in `forktrail_lab.commands` with `EXAMPLE`, `configure(parser)` and
+`run(arguments, settings) -> int`. It is imported only when it is called, so `forktrail --help` stays fast.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol, cast
+
+from forktrail_schemas.errors import ExitCode, ForktrailError
+from forktrail_schemas.settings import Settings
+
+PROGRAM = "forktrail"
+COMMANDS_PACKAGE = "forktrail_lab.commands"
+
+
+class CommandModule(Protocol):
+    """What each module in `forktrail_lab.commands` offers."""
+
+    EXAMPLE: str
+    configure: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace, Settings], int]
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command's line in the overview and the module that does it."""
+
+    module: str
+    summary: str
+
+
+@dataclass(frozen=True)
+class CommandGroup:
+    """Commands that belong together in the overview."""
+
+    title: str
+    commands: dict[str, Command]
+
+
+GROUPS: tuple[CommandGroup, ...] = (
+    CommandGroup(
+        "Set up",
+        {
+            "broker": Command("broker", "start, stop or look at the local Kafka broker"),
+            "demo": Command("demo", "play the whole evidence story as separate processes"),
+            "lab": Command("lab", "serve the deliberately vulnerable services on loopback"),
+            "key": Command("key", "make signing keys; register and revoke them in a run"),
+        },
+    ),
+    CommandGroup(
+        "Runs",
+        {
+            "run": Command("run", "open, list, show or close a run"),
+            "set": Command("set", "change settings of a run"),
+            "budget": Command("budget", "show or set the budgets of a run"),
+            "revision": Command("revision", "advance the active revision of a run"),
+            "tail": Command("tail", "print the events of a run with their verdicts"),
+        },
+    ),
+    CommandGroup(
+        "Evidence",
+        {
+            "report": Command("report", "file a report on a registered test"),
+            "investigate": Command("investigate", "propose the next test from the graph alone"),
+            "approve": Command("approve", "approve a case, so that it may be run"),
+            "deny": Command("deny", "refuse a case"),
+            "runner": Command("runner", "run approved tests, within bounds, once per approval"),
+            "review": Command("review", "accept or reject an observation"),
+            "retry": Command("retry", "let an inconclusive test be proposed again"),
+            "withdraw": Command("withdraw", "withdraw a finding, or list what would lose support"),
+            "evidence": Command("evidence", "recompute stored evidence, receipts and outcomes"),
+            "handoff": Command("handoff", "write or verify the packet that hands a run on"),
+        },
+    ),
+    CommandGroup(
+        "Graph",
+        {
+            "project": Command("project", "fold a run into its graph, or rebuild the graph"),
+            "query": Command("query", "ask a run's graph in Cypher, read-only"),
+            "why-not": Command("why_not", "say why a test is not eligible"),
+        },
+    ),
+)
+COMMANDS: dict[str, Command] = {name: command for group in GROUPS for name, command in group.commands.items()}
+
+
+def overview() -> str:
+    """The text of `forktrail --help`."""
+    lines = [
+        f"usage: {PROGRAM} COMMAND [options]",
+        "",
+        "A log of facts that you can fold, question, rewind and fork.",
+    ]
+    for group in GROUPS:
+        lines += ["", f"{group.title}:"]
+        lines += [f"  {name:<12} {command.summary}" for name, command in group.commands.items()]
+    lines += [
+        "",
+        f"`{PROGRAM} COMMAND --help` explains a command and shows an example.",
+        "Exit codes: 0 ok, 1 error, 2 usage, 3 not found, 4 corruption, 5 divergence, 6 difference found, "
+        "7 approval required.",
+        "",
+        "example:",
+        f"  {PROGRAM} broker start && {PROGRAM} run list",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def load_command(name: str) -> CommandModule:
+    """Import the module of a command.
+
+    Raises:
+        ForktrailError: the command needs packages that are not installed.
+    """
+    try:
+        module = importlib.import_module(f"{COMMANDS_PACKAGE}.{COMMANDS[name].module}")
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.startswith("forktrail"):
+            raise
+        raise ForktrailError(
+            f"`{PROGRAM} {name}` needs the package {error.name!r}",
+            code="extra_missing",
+            hint="pip install 'forktrail[all]'",
+        ) from error
+    return cast(CommandModule, module)
+
+
+def command_parser(name: str, module: CommandModule) -> argparse.ArgumentParser:
+    """The argument parser of one command, with its example at the end of the help."""
+    parser = argparse.ArgumentParser(
+        prog=f"{PROGRAM} {name}",
+        description=COMMANDS[name].summary[0].upper() + COMMANDS[name].summary[1:] + ".",
+        epilog=f"example:\n{module.EXAMPLE}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    module.configure(parser)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the `forktrail` command; returns its exit code."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    if not words or words[0] in ("-h", "--help", "help"):
+        sys.stdout.write(overview())
+        return ExitCode.OK if words else ExitCode.USAGE
+    if words[0] == "--version":
+        from importlib.metadata import version  # costs 40 ms, which only --version should pay
+
+        print(f"{PROGRAM} {version(PROGRAM)}")
+        return ExitCode.OK
+    name, rest = words[0], words[1:]
+    if name not in COMMANDS:
+        print(f"{PROGRAM}: unknown command {name!r} (`{PROGRAM} --help` lists them)", file=sys.stderr)
+        return ExitCode.USAGE
+    try:
+        module = load_command(name)
+        arguments = command_parser(name, module).parse_args(rest)
+        return module.run(arguments, Settings.from_environment(os.environ))
+    except ForktrailError as error:
+        print(f"{PROGRAM} {name}: {error}", file=sys.stderr)
+        return error.exit_code
+    except BrokenPipeError:  # the reader of our output, `head` say, has gone
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitCode.OK
+    except KeyboardInterrupt:
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""One module per command of `forktrail`; each is thin: it reads arguments, calls the library, prints."""

@@ -1,0 +1,1 @@
+"""The contract: event types, Avro, wire codec, headers, signatures, ids, topics, settings and errors."""

@@ -1,0 +1,45 @@
+"""Which Java is taken, and what is said when none fits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from forktrail_lab.broker.java import find_java, major_version
+from forktrail_schemas.errors import BrokerError
+
+
+@pytest.mark.parametrize(
+    ("version", "major"),
+    [("17.0.15", 17), ("21", 21), ("25-ea", 25), ("1.8.0_392", 8), ("11.0.2+9", 11), ("1", 1), ("unknown", 0)],
+)
+def test_the_feature_release_of_a_java_version(version: str, major: int) -> None:
+    assert major_version(version) == major
+
+
+def test_a_java_that_is_new_enough_is_found(fake_tool: Callable[[str, str], str]) -> None:
+    folder = fake_tool("java", """echo 'openjdk version "21.0.4" 2024-07-16' >&2""")
+    java = find_java(folder)
+    assert (java.executable, java.version) == (f"{folder}/java", "21.0.4")
+
+
+def test_an_empty_path_has_no_java(tmp_path: Path) -> None:
+    with pytest.raises(BrokerError) as raised:
+        find_java(str(tmp_path))
+    assert raised.value.code == "java_missing"
+    assert "FORKTRAIL_BOOTSTRAP_SERVERS" in raised.value.hint
+
+
+def test_an_old_java_is_named_with_its_version(fake_tool: Callable[[str, str], str]) -> None:
+    with pytest.raises(BrokerError, match=r"11\.0\.2 is older than 17") as raised:
+        find_java(fake_tool("java", """echo 'openjdk version "11.0.2" 2019-01-15' >&2"""))
+    assert raised.value.code == "java_too_old"
+
+
+@pytest.mark.parametrize("script", ["echo 'Unable to locate a Java Runtime.' >&2; exit 1", "echo something", "exit 3"])
+def test_a_java_that_does_not_run_counts_as_missing(fake_tool: Callable[[str, str], str], script: str) -> None:
+    with pytest.raises(BrokerError) as raised:
+        find_java(fake_tool("java", script))
+    assert raised.value.code == "java_missing"
