@@ -1,0 +1,52 @@
+# Everything runs in .venv and .forktrail; `make help` lists the targets.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test unit lint format generate lock clean
+
+help: ## list the targets
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+setup: $(STAMP) ## make the virtualenv
+
+$(STAMP): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Forktrail needs Python 3.11 or newer; set PYTHON=..." >&2; exit 1; }
+	@test -x $(BIN)/python || { echo "making the virtualenv in $(VENV)"; $(PYTHON) -m venv $(VENV); }
+	@echo "installing the locked packages into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	@touch $@
+
+demo: $(STAMP) ## play the evidence story on a real log, as separate processes
+	@$(BIN)/forktrail demo
+
+test: $(STAMP) ## all tests, on a real broker
+	@$(BIN)/python -m pytest -q
+
+unit: $(STAMP) ## the tests that need no broker
+	@$(BIN)/python -m pytest -q -m 'not broker'
+
+lint: $(STAMP) ## types, style, import rules, generated files
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+	@$(BIN)/python -m forktrail_schemas.generate --check
+
+format: $(STAMP) ## lay out the code
+	@$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format --quiet .
+
+generate: $(STAMP) ## write the event classes from the .avsc files
+	@$(BIN)/python -m forktrail_schemas.generate
+
+lock: $(STAMP) ## resolve the dependencies anew into requirements.lock (needs uv)
+	@uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --generate-hashes \
+		--no-emit-index-url --no-emit-find-links --no-header --quiet --upgrade -o requirements.lock
+
+clean: ## stop the local broker and remove .forktrail and .venv
+	@test ! -x $(BIN)/forktrail || $(BIN)/forktrail broker stop
+	@rm -rf .forktrail $(VENV)

@@ -1,0 +1,1 @@
+"""Reacting to the graph: durable executions on the log."""

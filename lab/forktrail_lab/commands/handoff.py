@@ -1,0 +1,71 @@
+"""`forktrail handoff`: writes the packet that hands a run on, or verifies one."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from forktrail_lab.output import note, print_lines
+from forktrail_producers.blobs import BlobStore
+from forktrail_projectors.handoff import DIGEST_FIELD, build_packet, packet_bytes
+from forktrail_projectors.handoff_check import check_packet
+from forktrail_projectors.projection import open_projection
+from forktrail_schemas.errors import ExitCode, InvalidInput, NotFound
+from forktrail_schemas.settings import Settings
+
+EXAMPLE = """  forktrail handoff $RUN --output packet.json
+  forktrail handoff verify packet.json"""
+VERIFY = "verify"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("run", metavar="RUN", help="run id; or `verify`, to check a packet's file")
+    parser.add_argument("file", metavar="FILE", nargs="?", type=Path, help="the packet to verify")
+    parser.add_argument("--output", type=Path, metavar="FILE", help="write the packet there (default: stdout)")
+
+
+def run(arguments: argparse.Namespace, settings: Settings) -> int:
+    """Write a packet, or check one.
+
+    Raises:
+        InvalidInput: the file is no packet, or the words don't fit.
+        Corruption: the packet doesn't hold.
+    """
+    if arguments.run == VERIFY:
+        if arguments.file is None:
+            raise InvalidInput("which packet?", hint="forktrail handoff verify FILE")
+        return _verify(arguments.file)
+    if arguments.file is not None:
+        raise InvalidInput(f"{arguments.file} is one word too many", hint="write the packet with --output FILE")
+    with open_projection(settings, arguments.run, say=note) as projection:
+        packet = build_packet(projection, BlobStore(str(settings.blobs_dir)))
+    data = packet_bytes(packet)
+    if arguments.output is None:
+        sys.stdout.buffer.write(data + b"\n")
+    else:
+        arguments.output.write_bytes(data + b"\n")
+    counts = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in packet["summary"].items())
+    audit = packet["audit"]
+    note(f"packet_sha256 {packet[DIGEST_FIELD]}")
+    note(f"{counts}; audit: {audit['checked']} checked, {'all valid' if audit['valid'] else 'NOT all valid'}")
+    return ExitCode.OK if audit["valid"] else ExitCode.CORRUPTION
+
+
+def _verify(file: Path) -> int:
+    try:
+        data = file.read_bytes()
+    except FileNotFoundError as error:
+        raise NotFound(f"there is no file {file}") from error
+    except OSError as error:
+        raise InvalidInput(f"{file} can't be read: {error.strerror}") from error
+    checked = check_packet(data)
+    print_lines(
+        [
+            f"packet_sha256 {checked.packet_sha256}",
+            f"holds: {checked.signatures} signatures and {checked.receipts} receipts verified from the file alone",
+            ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in checked.summary.items()),
+        ]
+    )
+    return ExitCode.OK

@@ -1,0 +1,83 @@
+"""`forktrail query`: ask a run's graph in Cypher, read-only."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import time
+
+from forktrail_lab.arguments import add_format, add_run, split_pair
+from forktrail_lab.output import Format, note, print_rows
+from forktrail_projectors.projection import open_projection
+from forktrail_projectors.state import Value
+from forktrail_schemas.errors import ExitCode, InvalidInput
+from forktrail_schemas.settings import Settings
+
+EXAMPLE = """\
+  forktrail query $RUN 'MATCH (f:Finding)-[:ENABLES]->(c:Capability) RETURN f.id, f.test, c.id'
+  forktrail query $RUN 'MATCH (c:`Case`) WHERE c.status = $status RETURN c.id' --param status=proposed --json"""
+
+TIMEOUT_SECONDS_MAX = 86_400
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the run, the statement and its parameters."""
+    add_run(parser)
+    parser.add_argument("cypher", metavar="CYPHER", help="one statement that only reads")
+    parser.add_argument(
+        "--param",
+        dest="parameters",
+        type=split_pair,
+        action="append",
+        default=[],
+        metavar="name=value",
+        help="for $name in the statement; a whole number, true, false, null or quoted string, else taken as text",
+    )
+    parser.add_argument("--no-fold", action="store_true", help="ask the graph as it stands; an error if it is behind")
+    parser.add_argument("--timeout", type=_milliseconds, metavar="SECONDS", help="give up after this long (default: never)")
+    add_format(parser)
+    parser.add_argument(
+        "--json", dest="format", action="store_const", const=str(Format.JSON), help="short for --format json"
+    )
+
+
+def run(arguments: argparse.Namespace, settings: Settings) -> int:
+    """Run the statement and print its rows; how many and how long it took goes to stderr.
+
+    Raises:
+        InvalidInput: it doesn't parse, writes, touches files or settings, or names a column twice.
+        GraphError: the graph is missing, behind or of another log (with `--no-fold`), or it took too long.
+    """
+    parameters = {name: _value(text) for name, text in arguments.parameters}
+    with open_projection(settings, arguments.run, fold=not arguments.no_fold, say=note) as projection:
+        began = time.perf_counter()
+        table = projection.graph.query(arguments.cypher, parameters, timeout_ms=arguments.timeout)
+        milliseconds = (time.perf_counter() - began) * 1000
+    if len(set(table.columns)) < len(table.columns):
+        raise InvalidInput("two columns have the same name", hint="name them with AS")
+    print_rows(table.columns, table.rows, arguments.format)
+    note(f"{len(table.rows)} row{'' if len(table.rows) == 1 else 's'} in {milliseconds:.0f} ms")
+    return ExitCode.OK
+
+
+def _value(text: str) -> Value:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return text
+    if value is None or isinstance(value, str | int | bool):
+        return value
+    if isinstance(value, list) and all(isinstance(part, str) for part in value):
+        return tuple(value)
+    return text
+
+
+def _milliseconds(text: str) -> int:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds <= TIMEOUT_SECONDS_MAX:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds from 0.001 to {TIMEOUT_SECONDS_MAX}")
+    return max(1, round(seconds * 1000))

@@ -1,0 +1,60 @@
+"""`forktrail report`: file a report on a registered test."""
+
+from __future__ import annotations
+
+import argparse
+
+from forktrail_lab.arguments import add_actor, add_format, add_run, login_name
+from forktrail_lab.output import note, print_result
+from forktrail_lab.session import Speaker, open_session
+from forktrail_schemas.errors import ExitCode, NotFound
+from forktrail_schemas.events import ReportFiled
+from forktrail_schemas.ids import derived_id
+from forktrail_schemas.settings import Settings
+
+EXAMPLE = (
+    "  forktrail report $RUN gateway-routing-context --as rita --summary 'the gateway believes the routing header'"
+)
+
+_SAID = {
+    "case_opened": "case {case} waits for approval",
+    "case_exists": "kept; case {case} stands for this test in this revision",
+    "support_missing": "kept; what the test requires is not met now",
+    "budget_exhausted": "kept; a budget is used up",
+}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare run, test, summary and who reports."""
+    add_run(parser)
+    parser.add_argument("test", metavar="TEST", help="id of a registered test")
+    parser.add_argument("--summary", metavar="TEXT", required=True, help="what was seen, in words")
+    add_actor(parser, "who reports it (default: your login name); claimed, not signed")
+    add_format(parser)
+
+
+def run(arguments: argparse.Namespace, settings: Settings) -> int:
+    """File the report. One that opens no case is kept too, and is no error.
+
+    Raises:
+        NotFound: the run has no such test; nothing was sent.
+    """
+    researcher = arguments.actor or login_name()
+    with open_session(settings, arguments.run) as session:
+        if session.row("TestCase", arguments.test) is None:
+            raise NotFound(
+                f"{arguments.run} has no test {arguments.test!r}",
+                hint=f"forktrail query {arguments.run} 'MATCH (t:TestCase) RETURN t.id, t.title'",
+                run=arguments.run,
+            )
+        written = session.write(
+            ReportFiled, Speaker("human", researcher), test_id=arguments.test, summary=arguments.summary
+        )
+        report = session.existing("Report", derived_id("report", written.event_id))
+    outcome, case = str(report["outcome"]), report["case_id"]
+    facts = written.facts() | {"report_id": report["id"], "outcome": outcome, "case_id": case}
+    said = _SAID.get(outcome, "kept").format(case=case)
+    print_result(f"{outcome}: {said} (offset {written.offset})", facts, arguments.format)
+    if outcome == "support_missing":
+        note(f"`forktrail why-not {arguments.run} {arguments.test}` names what is missing")
+    return ExitCode.OK

@@ -1,0 +1,70 @@
+"""`forktrail review`: accept or reject an observation."""
+
+from __future__ import annotations
+
+import argparse
+from typing import get_args
+
+from forktrail_lab.arguments import add_case, add_format, add_key, add_run
+from forktrail_lab.cases import find_case, last_event
+from forktrail_lab.output import print_result
+from forktrail_lab.session import open_session
+from forktrail_schemas.errors import ExitCode, InvalidInput
+from forktrail_schemas.events import ReviewDecided
+from forktrail_schemas.events.evidence import ReviewDecision
+from forktrail_schemas.ids import derived_id
+from forktrail_schemas.settings import Settings
+
+EXAMPLE = "  forktrail review $RUN case-3f accept --key ravi --note 'both responses are in the transcript'"
+_PAST = {"accept": "accepted", "reject": "rejected"}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare run, case, decision, key and note."""
+    add_run(parser)
+    add_case(parser)
+    parser.add_argument("decision", choices=get_args(ReviewDecision))
+    add_key(parser)
+    parser.add_argument("--note", metavar="TEXT", default="", help="for the record")
+    add_format(parser)
+
+
+def run(arguments: argparse.Namespace, settings: Settings) -> int:
+    """Write the review; accepting a reproduced observation makes a finding.
+
+    Raises:
+        InvalidInput: there is no observation to review yet; nothing was sent.
+        EventVoid: the rules refused it, because the reviewer is also the approver, say.
+    """
+    with open_session(settings, arguments.run) as session:
+        case = find_case(session, arguments.case)
+        if case["observation"] is None:
+            raise InvalidInput(
+                f"{case['id']} has no observation to review: it is {case['status']}",
+                code="no_observation",
+                hint=f"an approved case is run by `forktrail runner {arguments.run}`",
+                run=arguments.run,
+            )
+        person = session.person(arguments.key)
+        written = session.write(
+            ReviewDecided,
+            person,
+            causes=[last_event(session, case)],
+            case_id=case["id"],
+            observation_id=case["observation"],
+            decision=arguments.decision,
+            note=arguments.note,
+        )
+        finding = session.row("Finding", derived_id("finding", written.event_id))
+    facts = written.facts() | {
+        "case_id": case["id"],
+        "test_id": case["test"],
+        "decision": arguments.decision,
+        "outcome": case["outcome"],
+        "reviewer": person.id,
+        "finding_id": None if finding is None else finding["id"],
+    }
+    made = "" if finding is None else f": {finding['id']}"
+    line = f"{case['id']} ({case['test']}, {case['outcome']}) {_PAST[arguments.decision]} by {person.id}{made}"
+    print_result(f"{line} (offset {written.offset})", facts, arguments.format)
+    return ExitCode.OK

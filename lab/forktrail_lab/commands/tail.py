@@ -1,0 +1,108 @@
+"""`forktrail tail`: print the events of a run with their verdicts."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from forktrail_lab.arguments import add_run
+from forktrail_lab.output import Format, note, print_lines, table_lines, time_text, to_json
+from forktrail_projectors.projection import open_projection
+from forktrail_projectors.reader import LogReader
+from forktrail_schemas.errors import ExitCode
+from forktrail_schemas.settings import Settings
+
+EXAMPLE = "  forktrail tail $RUN\n  forktrail tail $RUN --from 12 --follow --format json | jq .verdict"
+COLUMNS = ("offset", "time", "type", "actor", "subject", "verdict", "reason")
+# So that a table that goes on stays aligned.
+_WIDTHS_MIN = (6, 24, 18, 12, 24, 10)
+PAGE_EVENTS = 5_000
+_PAGE = """
+MATCH (e:Event) WHERE e.offset >= $start AND e.offset < $end
+RETURN e.offset, e.id, e.type, e.occurred_at, e.actor_kind, e.actor, e.subject, e.verdict, e.reason, e.detail
+ORDER BY e.offset
+"""
+_FIELDS = ("offset", "id", "type", "occurred_at", "actor_kind", "actor", "subject", "verdict", "reason", "detail")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the run, where to begin, and whether to go on."""
+    add_run(parser)
+    parser.add_argument("--from", dest="start", type=_offset, default=0, metavar="OFFSET", help="(default: 0)")
+    parser.add_argument("--follow", action="store_true", help="go on as events come, until Ctrl-C")
+    parser.add_argument(
+        "--format", choices=[str(name) for name in Format], default=str(Format.TABLE), help="json: one object a line"
+    )
+
+
+def run(arguments: argparse.Namespace, settings: Settings) -> int:
+    """Print events from an offset to the log's end, or for ever.
+
+    The graph is owned only while a batch is folded and printed, so others get at it in between.
+
+    Raises:
+        NotFound: no such run.
+    """
+    printer = _Printer(settings, arguments.run, arguments.format, arguments.start)
+    printer.print_new()
+    if arguments.follow:
+        with LogReader(settings.bootstrap_servers, arguments.run) as reader:
+            for batch in reader.follow(printer.next_offset):
+                if batch and batch[-1].offset >= printer.next_offset:
+                    printer.print_new()
+    return ExitCode.OK
+
+
+class _Printer:
+    """Prints each event once, in order."""
+
+    def __init__(self, settings: Settings, run: str, format: str, start: int) -> None:
+        self._settings = settings
+        self._run = run
+        self._format = format
+        self._header = True
+        self.next_offset = start
+
+    def print_new(self) -> None:
+        """Fold to the log's end and print what wasn't printed yet; nothing is printed while the graph is owned."""
+        end = None
+        while end is None or self.next_offset < end:
+            events, log_end = self._next_page()
+            end = log_end if end is None else end
+            self._print(events)
+            self.next_offset += len(events)
+            if not events:
+                return
+
+    def _next_page(self) -> tuple[list[dict[str, object]], int]:
+        with open_projection(self._settings, self._run, say=note) as projection:
+            bounds = {"start": self.next_offset, "end": self.next_offset + PAGE_EVENTS}
+            found = projection.graph.query(_PAGE, bounds)
+            return [dict(zip(_FIELDS, row, strict=True)) for row in found.rows], projection.projector.cursor.next_offset
+
+    def _print(self, events: Sequence[dict[str, object]]) -> None:
+        if self._format == Format.JSON:
+            print_lines([to_json(event | {"time": time_text(event["occurred_at"])}) for event in events])
+            return
+        rows = [_row(event) for event in events]
+        print_lines(table_lines(COLUMNS, rows, minimum=_WIDTHS_MIN, header=self._header))
+        self._header = False
+
+
+def _row(event: dict[str, object]) -> tuple[object, ...]:
+    detail = f" ({event['detail']})" if event["detail"] else ""
+    return (
+        event["offset"],
+        time_text(event["occurred_at"]),
+        str(event["type"]).rpartition(".")[2] or None,
+        event["actor"],
+        event["subject"],
+        event["verdict"],
+        f"{event['reason'] or ''}{detail}".strip(),
+    )
+
+
+def _offset(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) <= 18):
+        raise argparse.ArgumentTypeError(f"{text!r} is no offset: a whole number from 0")
+    return int(text)

@@ -1,0 +1,143 @@
+"""How commands print: an aligned table or JSON on stdout, notes on stderr.
+
+Whatever people or services wrote may hold control characters; in a table they are escaped, so that no report can move
+the cursor or forge a line.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+
+COLUMN_WIDTH_MIN = 8
+_GAP = "  "
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+Rows = Sequence[Sequence[object]]
+
+
+class Format(StrEnum):
+    """What `--format` takes."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+def note(line: str) -> None:
+    """Say something beside the result, on stderr."""
+    print(line, file=sys.stderr, flush=True)
+
+
+def print_rows(columns: Sequence[str], rows: Rows, format: str) -> None:
+    """Print rows as a table, or as a JSON list of objects."""
+    if format == Format.JSON:
+        print(to_json([dict(zip(columns, row, strict=True)) for row in rows], indent=2))
+    else:
+        print_lines(table_lines(columns, rows))
+
+
+def print_facts(facts: Mapping[str, object], format: str) -> None:
+    """Print one thing's facts, a line each, or as a JSON object."""
+    if format == Format.JSON:
+        print(to_json(facts, indent=2))
+    else:
+        width = max(map(len, facts), default=0)
+        print_lines([f"{name:<{width}}{_GAP}{cell(value)}" for name, value in facts.items()])
+
+
+def print_result(line: str, facts: Mapping[str, object], format: str) -> None:
+    """Print what a command did: one readable line, or the facts as a JSON object on one line."""
+    print(to_json(facts) if format == Format.JSON else printable(line), flush=True)
+
+
+def print_lines(lines: Sequence[str]) -> None:
+    """Print lines; flushed, so that a pipe has them at once."""
+    for line in lines:
+        print(line)
+    sys.stdout.flush()
+
+
+def to_json(value: object, *, indent: int | None = None) -> str:
+    """JSON in ASCII; values that JSON has no word for become text."""
+    return json.dumps(value, indent=indent, default=str)
+
+
+def table_lines(columns: Sequence[str], rows: Rows, *, minimum: Sequence[int] = (), header: bool = True) -> list[str]:
+    """Rows in aligned columns, numbers to the right; cut to the terminal's width where stdout is one.
+
+    Args:
+        minimum: the least width per column, for a table that goes on.
+        header: whether the column names come first.
+    """
+    cells = [[cell(value) for value in row] for row in rows]
+    widths = [
+        max([len(name), *(len(row[index]) for row in cells), *minimum[index : index + 1]])
+        for index, name in enumerate(columns)
+    ]
+    if sys.stdout.isatty():
+        widths = _narrowed(widths, shutil.get_terminal_size().columns)
+    numeric = [bool(rows) and all(_is_number(row[index]) for row in rows) for index in range(len(columns))]
+    lines = [*([list(columns)] if header else []), *cells]
+    return [_line(line, widths, numeric) for line in lines]
+
+
+def cell(value: object) -> str:
+    """A value as one line of text without control characters."""
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list | tuple) and all(isinstance(part, str) for part in value):
+        return printable(", ".join(value))
+    if isinstance(value, list | tuple | dict):
+        return to_json(value)
+    return printable(str(value))
+
+
+def printable(text: str) -> str:
+    """The text with whatever isn't printable written as an escape."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+
+
+def time_text(micros: object) -> str | None:
+    """Microseconds since 1970 as RFC 3339 in UTC, milliseconds shown; None where there is no time."""
+    if not isinstance(micros, int):
+        return None
+    try:
+        moment = _EPOCH + timedelta(microseconds=micros)
+    except OverflowError:  # past the year 9999
+        return f"{micros} us"
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _narrowed(widths: list[int], total: int) -> list[int]:
+    """Take from the widest columns until the line fits, or each is as narrow as may be."""
+    widths = list(widths)
+    room = total - len(_GAP) * (len(widths) - 1)
+    while sum(widths) > room:
+        widest = max(range(len(widths)), key=widths.__getitem__)
+        if widths[widest] <= COLUMN_WIDTH_MIN:
+            break
+        others = sorted(set(widths))[-2:][0]
+        excess = sum(widths) - room
+        floor = max(COLUMN_WIDTH_MIN, others if others < widths[widest] else widths[widest] - 1)
+        widths[widest] = max(floor, widths[widest] - excess)
+    return widths
+
+
+def _line(cells: Sequence[str], widths: Sequence[int], numeric: Sequence[bool]) -> str:
+    parts = []
+    for text, width, right in zip(cells, widths, numeric, strict=True):
+        shown = text if len(text) <= width else text[: width - 1] + "…"
+        parts.append(shown.rjust(width) if right else shown.ljust(width))
+    return _GAP.join(parts).rstrip()

@@ -1,0 +1,250 @@
+"""The bounded runner: runs approved tests against registered assets, once per approval, and signs what it saw.
+
+For each case it first puts TestStarted on the log and waits for its verdict; only the runner whose TestStarted is valid
+sends anything. A runner that dies after that finds its case `running` at its next start and closes it as inconclusive.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from forktrail_lab.catalog import confirmed_test, registry_of_run
+from forktrail_lab.exchange import perform
+from forktrail_lab.identities import resolve_identities
+from forktrail_lab.outcome import Judgement, judge
+from forktrail_lab.registry_model import RegisteredTest, Registry
+from forktrail_lab.targets import load_targets, origin_of
+from forktrail_lab.transcript import EVIDENCE_MEDIA_TYPE, Transcript, evidence_bytes
+from forktrail_producers.blobs import BlobStore
+from forktrail_producers.producer import Producer, meta
+from forktrail_projectors.graph.protocol import Queryable
+from forktrail_projectors.lock import owned
+from forktrail_projectors.projection import Projection, Say, open_projection
+from forktrail_projectors.receipts import Statement, sign_receipt
+from forktrail_projectors.state import Value
+from forktrail_projectors.submit import Submission, submit
+from forktrail_schemas.errors import GraphBusy, NotFound
+from forktrail_schemas.events import ObservationRecorded, TestStarted
+from forktrail_schemas.events.base import Event
+from forktrail_schemas.settings import Settings
+from forktrail_schemas.signatures import SigningKey
+from forktrail_schemas.wire import build
+
+_CASE_COLUMNS = """
+RETURN c.id AS id, c.test AS test, c.revision AS revision, c.approval AS approval, t.definition_sha256 AS definition,
+       c.changed_event AS event, r.goal AS goal
+ORDER BY c.changed_offset LIMIT 1
+"""
+_APPROVED = (
+    """
+MATCH (r:Run) MATCH (c:`Case`)-[:ATTEMPTS]->(t:TestCase)
+WHERE c.status = 'approved' AND c.revision = r.active_revision AND NOT c.id IN $passed_over
+"""
+    + _CASE_COLUMNS
+)
+_INTERRUPTED = (
+    """
+MATCH (r:Run) MATCH (c:`Case`)-[:ATTEMPTS]->(t:TestCase)
+WHERE c.status = 'running' AND c.runner = $runner
+"""
+    + _CASE_COLUMNS
+)
+_WAITING = """
+MATCH (r:Run) MATCH (c:`Case`) WHERE c.status = 'proposed' AND c.revision = r.active_revision
+RETURN c.id ORDER BY c.id
+"""
+_HOLDER = "MATCH (k:`Key` {id: $key}) RETURN k.holder"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A case as the runner sees it."""
+
+    id: str
+    test_id: str
+    revision: str
+    approval_id: str
+    definition_sha256: str
+    last_event: str
+    goal: str
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A case that was run, or closed because an earlier runner died in it."""
+
+    case_id: str
+    test_id: str
+    outcome: str
+    reason: str
+    observation_offset: int
+    statuses: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Lane:
+    """Where a runner finds what it needs, and who it is.
+
+    Attributes:
+        registry_file: None for the registry that the run was opened with.
+        targets_file: where the services listen.
+        allowed_hosts: `host:port` that may be asked; None for each target's own alone.
+    """
+
+    run: str
+    key: SigningKey
+    registry_file: Path | None
+    targets_file: Path
+    allowed_hosts: frozenset[str] | None
+
+
+class Runner:
+    """Runs the approved cases of one run, one after the other. Use inside `exclusive`."""
+
+    def __init__(self, settings: Settings, lane: Lane, producer: Producer, say: Say) -> None:
+        self._settings = settings
+        self._lane = lane
+        self._producer = producer
+        self._say = say
+        self._blobs = BlobStore(str(settings.blobs_dir))
+        self._passed_over: set[str] = set()
+        with self._open() as projection:
+            self._holder = _holder(projection.graph, lane.run, lane.key)
+
+    def close_interrupted(self) -> list[Ran]:
+        """Record each case that this key left running as inconclusive, `interrupted`."""
+        closed: list[Ran] = []
+        while True:
+            with self._open() as projection:
+                case = _case(projection.graph, _INTERRUPTED, {"runner": self._lane.key.key_id})
+            if case is None:
+                return closed
+            transcript = Transcript(
+                case_id=case.id,
+                test_id=case.test_id,
+                revision=case.revision,
+                definition_sha256=case.definition_sha256,
+                target="",
+                exchanges=(),
+                interrupted=True,
+            )
+            closed.append(self._record(case, transcript, Judgement("inconclusive", "interrupted"), case.last_event))
+
+    def run_next(self) -> Ran | None:
+        """Run the case that was approved first; None where none is approved.
+
+        A case whose TestStarted the log refuses (another runner took it, its support is gone) is said and passed over.
+
+        Raises:
+            GraphCatalogMismatch: graph and registry contradict each other about its test; nothing was sent.
+            NotFound: the targets file, or the asset in it, is missing; nothing was sent.
+        """
+        while True:
+            with self._open() as projection:
+                case = _case(projection.graph, _APPROVED, {"passed_over": tuple(sorted(self._passed_over))})
+                if case is None:
+                    return None
+                registry = registry_of_run(projection.graph, self._blobs, self._lane.registry_file)
+                test = confirmed_test(projection.graph, registry, case.test_id)
+            ran = self._run(case, test, registry)
+            if ran is not None:
+                return ran
+            self._passed_over.add(case.id)
+
+    def waiting(self) -> list[str]:
+        """Cases that wait for a person."""
+        with self._open() as projection:
+            return [str(row[0]) for row in projection.graph.query(_WAITING).rows]
+
+    def _run(self, case: Case, test: RegisteredTest, registry: Registry) -> Ran | None:
+        identities = resolve_identities(registry, test, os.environ)
+        origin = origin_of(load_targets(self._lane.targets_file), case.revision, test.asset)
+        started = build(
+            TestStarted,
+            {"meta": self._meta(case, case.last_event), "case_id": case.id, "approval_id": case.approval_id},
+        )
+        submission = self._submit(started)
+        if not submission.verdict.valid:
+            self._say(f"{case.id} is passed over: {submission.verdict.reason} ({submission.verdict.detail})")
+            return None
+        transcript = perform(
+            test,
+            case_id=case.id,
+            revision=case.revision,
+            definition_sha256=case.definition_sha256,
+            origin=origin,
+            identities=identities,
+            clock=time.monotonic,
+            allowed_hosts=self._lane.allowed_hosts,
+        )
+        return self._record(case, transcript, judge(test, transcript), started.meta.event_id)
+
+    def _record(self, case: Case, transcript: Transcript, judgement: Judgement, cause: str) -> Ran:
+        data = evidence_bytes(transcript)
+        sha256 = self._blobs.put(data)
+        statement = Statement(sha256, case.id, case.test_id, case.revision, judgement.outcome)
+        event = build(
+            ObservationRecorded,
+            {
+                "meta": self._meta(case, cause),
+                "case_id": case.id,
+                "test_id": case.test_id,
+                "revision": case.revision,
+                "outcome": judgement.outcome,
+                "reason": judgement.reason,
+                "evidence": {"sha256": sha256, "size": len(data), "media_type": EVIDENCE_MEDIA_TYPE},
+                "requests": transcript.request_count,
+                "interrupted": transcript.interrupted,
+                "receipt": sign_receipt(statement, self._lane.key),
+            },
+        )
+        submission = self._submit(event).require_valid()
+        responses = [exchange.hops[-1].received for exchange in transcript.exchanges if exchange.hops]
+        statuses = tuple(response.status for response in responses if response is not None)
+        return Ran(case.id, case.test_id, judgement.outcome, judgement.reason, submission.offset, statuses)
+
+    def _submit(self, event: Event) -> Submission:
+        return submit(self._settings, event, self._lane.key, producer=self._producer, say=self._say)
+
+    def _meta(self, case: Case, cause: str) -> dict[str, object]:
+        return meta(self._lane.run, "service", self._holder, causes=[cause], goal=case.goal)
+
+    def _open(self) -> AbstractContextManager[Projection]:
+        return open_projection(self._settings, self._lane.run, say=self._say)
+
+
+@contextmanager
+def exclusive(settings: Settings, lane: Lane) -> Iterator[None]:
+    """Make sure that one process alone runs under a key in a run: another would take its cases for interrupted ones.
+
+    Raises:
+        GraphBusy: another process does, `code` runner_busy.
+    """
+    path = settings.home / "runners" / f"{lane.run}-{lane.key.key_id[:16]}.lock"
+    try:
+        with owned(path, wait_seconds=0):
+            yield
+    except GraphBusy as error:
+        if path.name in error.message:
+            error.code = "runner_busy"
+            error.hint = "one runner at a time may use a key; give this one another key"
+        raise
+
+
+def _holder(graph: Queryable, run: str, key: SigningKey) -> str:
+    rows = graph.query(_HOLDER, {"key": key.key_id}).rows
+    if not rows:
+        raise NotFound(
+            f"key {key.key_id[:12]} is not registered in {run}", hint=f"forktrail key register {run} NAME --role runner"
+        )
+    return str(rows[0][0])
+
+
+def _case(graph: Queryable, cypher: str, parameters: Mapping[str, Value]) -> Case | None:
+    rows = graph.query(cypher, parameters).rows
+    return Case(*(str(value) for value in rows[0])) if rows else None

@@ -1,0 +1,1 @@
+"""Writing the log: the client other services install, keys, runs and blobs."""

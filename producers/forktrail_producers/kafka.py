@@ -1,0 +1,95 @@
+"""What every Kafka client of ours shares: its settings, quiet logs, topics, and errors in our own words."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from confluent_kafka import KafkaError, KafkaException, TopicCollection
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from forktrail_schemas.errors import LogUnavailable, NotFound
+from forktrail_schemas.topics import RECORD_BYTES_MAX, TopicSpec
+
+REQUEST_TIMEOUT_SECONDS = 10.0
+CONNECT_HINT = "start it with `forktrail broker start`, or set FORKTRAIL_BOOTSTRAP_SERVERS"
+
+# librdkafka would write to stderr by itself; what matters reaches the caller as an error.
+LOGGER = logging.getLogger("forktrail.kafka")
+LOGGER.addHandler(logging.NullHandler())
+LOGGER.propagate = False
+
+
+Config = dict[str, str | int | float | bool]
+
+
+def client_config(bootstrap_servers: str) -> Config:
+    """Settings that producers, consumers and admin clients share; pass `logger=LOGGER` beside it."""
+    return {
+        "bootstrap.servers": bootstrap_servers,
+        "client.id": "forktrail",
+        "message.max.bytes": RECORD_BYTES_MAX,
+    }
+
+
+@contextmanager
+def log_errors(bootstrap_servers: str) -> Iterator[None]:
+    """Turn Kafka's errors into ours.
+
+    Raises:
+        LogUnavailable: Kafka doesn't answer, or refused the request.
+        NotFound: the topic doesn't exist.
+    """
+    try:
+        yield
+    except KafkaException as error:
+        raise log_error(error.args[0], bootstrap_servers) from error
+
+
+def log_error(error: KafkaError, bootstrap_servers: str) -> LogUnavailable | NotFound:
+    """The error to raise for one of Kafka's."""
+    if error.code() in (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION):
+        return NotFound(f"Kafka has no such topic: {error.str()}", hint="`forktrail run list` shows the runs")
+    return LogUnavailable(f"Kafka at {bootstrap_servers} doesn't answer: {error.str()}", hint=CONNECT_HINT)
+
+
+class Topics:
+    """Looks topics up and makes them."""
+
+    def __init__(self, bootstrap_servers: str) -> None:
+        self._bootstrap_servers = bootstrap_servers
+        self._admin = AdminClient(client_config(bootstrap_servers), logger=LOGGER)
+
+    def id_of(self, topic: str) -> str | None:
+        """Kafka's id of a topic, or None where there is no such topic.
+
+        Raises:
+            LogUnavailable: Kafka doesn't answer.
+        """
+        with log_errors(self._bootstrap_servers):
+            futures = self._admin.describe_topics(TopicCollection([topic]), request_timeout=REQUEST_TIMEOUT_SECONDS)
+            try:
+                return str(futures[topic].result().topic_id)
+            except KafkaException as error:
+                if error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+                    return None
+                raise
+
+    def make(self, spec: TopicSpec) -> bool:
+        """Make a topic; returns False where it is there already (made by whom- or however).
+
+        Raises:
+            LogUnavailable: Kafka doesn't answer, or refused.
+        """
+        topic = NewTopic(spec.name, num_partitions=spec.partitions, config=spec.config)
+        with log_errors(self._bootstrap_servers):
+            futures = self._admin.create_topics([topic], request_timeout=REQUEST_TIMEOUT_SECONDS)
+            try:
+                futures[spec.name].result()
+            except KafkaException as error:
+                if error.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS:
+                    return False
+                raise
+        return True

@@ -1,0 +1,194 @@
+"""The client other services write events with.
+
+    producer = Producer("127.0.0.1:9092")
+    offset = producer.emit(build(ReportFiled, {"meta": meta(run, actor), "test_id": …, "summary": …}))
+
+An event is checked before it is sent, and `emit` returns once it is durable. What the event amounts to is decided by
+the fold (`forktrail_projectors.submit` returns the verdict).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from types import TracebackType
+
+from confluent_kafka import KafkaError, Message
+from confluent_kafka import Producer as KafkaProducer
+
+from forktrail_producers.kafka import LOGGER, REQUEST_TIMEOUT_SECONDS, client_config, log_error, log_errors
+from forktrail_schemas.errors import ForktrailError, InvalidEvent, LogUnavailable, NotFound
+from forktrail_schemas.events.base import Event
+from forktrail_schemas.headers import Headers, headers_of
+from forktrail_schemas.ids import new_event_id, now_micros
+from forktrail_schemas.signatures import SigningKey
+from forktrail_schemas.topics import run_topic
+from forktrail_schemas.wire import encode
+
+DELIVERY_TIMEOUT_SECONDS = 30.0
+PARTITION_BY_KEY = -1
+_POLL_SECONDS = 0.1
+
+
+def meta(
+    run: str, actor_kind: str, actor_id: str, *, causes: Iterable[str] = (), goal: str | None = None
+) -> dict[str, object]:
+    """The `meta` of a new event: a fresh id, now by the wall clock, and who did it."""
+    return {
+        "event_id": new_event_id(),
+        "run": run,
+        "occurred_at": now_micros(),
+        "actor": {"kind": actor_kind, "id": actor_id},
+        "causes": list(causes),
+        "goal": goal,
+    }
+
+
+class Producer:
+    """Writes events to run topics: idempotent, acknowledged by all replicas, in the order given.
+
+    Not for use by several threads at once. Closing waits for nothing: every `emit` has waited for its own.
+    """
+
+    def __init__(self, bootstrap_servers: str) -> None:
+        self._bootstrap_servers = bootstrap_servers
+        self._known_topics: set[str] = set()
+        self._kafka = KafkaProducer(
+            client_config(bootstrap_servers)
+            | {
+                "enable.idempotence": True,
+                "delivery.timeout.ms": int(DELIVERY_TIMEOUT_SECONDS * 1000),
+                "linger.ms": 0,
+                "partitioner": "murmur2_random",  # as Java's and Faust's clients place a key
+            },
+            logger=LOGGER,
+        )
+
+    def __enter__(self) -> Producer:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def emit(self, event: Event, signing_key: SigningKey | None = None) -> int:
+        """Write one event; returns its offset once it is durable.
+
+        After LogUnavailable it may or may not be on the log: emit the same event again. Its id makes a second copy
+        a duplicate, which changes nothing.
+
+        Raises:
+            InvalidEvent: it breaks its schema or lacks the signature that its type needs; nothing was sent.
+            NotFound: the run doesn't exist.
+            LogUnavailable: Kafka doesn't answer or didn't acknowledge it in time.
+        """
+        return self.emit_all([(event, signing_key)])[0]
+
+    def emit_all(self, events: Iterable[tuple[Event, SigningKey | None]]) -> list[int]:
+        """Write events in order; returns their offsets once all are durable. See `emit` for errors."""
+        prepared = [_record_of(event, key) for event, key in events]
+        self._write(prepared)
+        return [record.offset for record in prepared if record.offset is not None]
+
+    def emit_keyed(self, topic: str, key: str, value: bytes) -> None:
+        """Write a record to a topic that isn't a run's, to the partition of its key; durable on return.
+
+        Raises:
+            NotFound: the topic doesn't exist.
+            LogUnavailable: see `emit`.
+        """
+        self._write([_Record(topic, key, value, [], now_micros() // 1000, partition=PARTITION_BY_KEY)])
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._kafka.flush(0)
+
+    def _write(self, records: list[_Record]) -> None:
+        for topic in dict.fromkeys(record.topic for record in records):
+            self._check_topic(topic)
+        for record in records:
+            self._send(record)
+        while any(record.waiting for record in records):
+            self._kafka.poll(_POLL_SECONDS)
+        for record in records:
+            if record.error is not None:
+                raise self._failure(record.error)
+
+    def _check_topic(self, topic: str) -> None:
+        # librdkafka would wait half a minute for a topic that isn't there.
+        if topic in self._known_topics:
+            return
+        with log_errors(self._bootstrap_servers):
+            found = self._kafka.list_topics(topic, timeout=REQUEST_TIMEOUT_SECONDS).topics[topic]
+        if found.error is not None:
+            raise NotFound(f"there is no topic {topic}", hint="`forktrail run list` shows the runs")
+        self._known_topics.add(topic)
+
+    def _send(self, record: _Record) -> None:
+        while True:
+            try:
+                self._kafka.produce(
+                    record.topic,
+                    key=record.key,
+                    value=record.value,
+                    headers=list(record.headers),
+                    timestamp=record.timestamp_ms,
+                    partition=record.partition,
+                    on_delivery=record.delivered,
+                )
+            except BufferError:  # the queue is full: let some of it leave
+                self._kafka.poll(_POLL_SECONDS)
+            else:
+                self._kafka.poll(0)
+                return
+
+    def _failure(self, error: KafkaError) -> ForktrailError:
+        if error.code() == KafkaError.MSG_SIZE_TOO_LARGE:
+            return InvalidEvent("the record is larger than Kafka takes", hint="put large bytes into the blob store")
+        failure = log_error(error, self._bootstrap_servers)
+        if isinstance(failure, LogUnavailable):
+            failure.hint = "emit the same event again: its id keeps it from counting twice"
+        return failure
+
+
+@dataclass
+class _Record:
+    """One record on its way."""
+
+    topic: str
+    key: str
+    value: bytes
+    headers: Headers
+    timestamp_ms: int
+    partition: int = 0
+    offset: int | None = None
+    error: KafkaError | None = None
+
+    @property
+    def waiting(self) -> bool:
+        return self.offset is None and self.error is None
+
+    def delivered(self, error: KafkaError | None, message: Message) -> None:
+        if error is not None:
+            self.error = error
+        else:
+            self.offset = message.offset()
+
+
+def _record_of(event: Event, signing_key: SigningKey | None) -> _Record:
+    if event.ROLE is not None and signing_key is None:
+        raise InvalidEvent(
+            f"{event.TYPE} must be signed by a key with the role {event.ROLE}",
+            hint="pass its signing key",
+            event_id=event.meta.event_id,
+        )
+    value = encode(event)
+    signature = signing_key.sign(value) if signing_key else None
+    return _Record(
+        topic=run_topic(event.meta.run),
+        key=event.subject_id,
+        value=value,
+        headers=headers_of(event, signature),
+        timestamp_ms=event.meta.occurred_at // 1000,
+    )

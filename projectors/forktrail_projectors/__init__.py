@@ -1,0 +1,1 @@
+"""Folding the log: reader, rules, graph, queries and what is decided from them."""

@@ -1,0 +1,82 @@
+"""Who may say what: an event's signature against the keys that the run registered. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from forktrail_projectors.record import LogRecord
+from forktrail_projectors.rules.context import Refused, Signer
+from forktrail_projectors.state import Key, NodeKey, Overlay
+from forktrail_schemas.errors import InvalidInput
+from forktrail_schemas.events import RunOpened
+from forktrail_schemas.events.base import Event
+from forktrail_schemas.headers import signature_header
+from forktrail_schemas.signatures import (
+    EVENT_PAYLOAD_TYPE,
+    Signature,
+    key_id,
+    parse_signature,
+    verify,
+)
+
+
+def keys(record: LogRecord) -> Iterable[Key]:
+    """The key that a record's signature names."""
+    header = signature_header(record.headers)
+    if header is not None:
+        try:
+            yield NodeKey("Key", parse_signature(header).key_id)
+        except InvalidInput:
+            return
+
+
+def check_signature(event: Event, record: LogRecord, overlay: Overlay) -> Signer | None:
+    """The signer of an event, or None where it needs none and has none.
+
+    Raises:
+        Refused: unsigned, bad_signature, unknown_key, key_revoked, role_missing or actor_mismatch; none takes the id.
+    """
+    header = signature_header(record.headers)
+    if header is None:
+        if event.ROLE is not None:
+            raise _refused("unsigned", event.ROLE)
+        return None
+    try:
+        signature = parse_signature(header)
+    except InvalidInput as error:
+        raise _refused("bad_signature", error.message) from error
+    if isinstance(event, RunOpened):
+        return _check_opening(event, signature, record)
+    row = overlay.node("Key", signature.key_id)
+    if row is None:
+        raise _refused("unknown_key", signature.key_id)
+    public_key = str(row["public_key"])
+    _check_bytes(signature, record, public_key)
+    if row["revoked"]:
+        raise _refused("key_revoked", signature.key_id)
+    roles = row["roles"]
+    assert isinstance(roles, tuple)
+    if event.ROLE is not None and event.ROLE not in roles:
+        raise _refused("role_missing", f"{event.ROLE}; the key has: {', '.join(roles)}")
+    if row["holder"] != event.meta.actor.id:
+        raise _refused("actor_mismatch", f"the key speaks for {row['holder']}")
+    return Signer(signature.key_id, public_key)
+
+
+def _check_opening(event: RunOpened, signature: Signature, record: LogRecord) -> Signer:
+    """Trust starts here: the event carries the key that must have signed it."""
+    if signature.key_id != key_id(event.admin_public_key):
+        raise _refused("unknown_key", signature.key_id)
+    _check_bytes(signature, record, event.admin_public_key)
+    return Signer(signature.key_id, event.admin_public_key)
+
+
+def _check_bytes(signature: Signature, record: LogRecord, public_key: str) -> None:
+    if signature.payload_type != EVENT_PAYLOAD_TYPE:
+        raise _refused("bad_signature", f"its payload type is not {EVENT_PAYLOAD_TYPE}")
+    if not verify(signature, record.value or b"", public_key):
+        raise _refused("bad_signature", "it is not the key's over these bytes")
+
+
+def _refused(reason: str, detail: str) -> Refused:
+    return Refused(reason, detail, takes_id=False)

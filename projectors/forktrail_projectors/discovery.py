@@ -1,0 +1,252 @@
+"""Discovery: which tests are eligible now, and why another isn't. Asked of the graph alone, with fixed queries.
+
+A test is eligible when every capability it requires is provided by a current finding (confirmed, not withdrawn, of the
+active revision) and no attempt of it stands in that revision. A test that requires nothing is opened by a report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from forktrail_projectors.graph.protocol import Queryable
+from forktrail_projectors.state import Value
+from forktrail_schemas.errors import GraphUnavailable, NotFound
+
+PAGE_SIZE = 100
+
+# Every aggregate is DISTINCT: kuzu 0.11.3 answers NULL where one grouping mixes DISTINCT with plain ones.
+_ELIGIBLE = """
+MATCH (f:Finding)-[:ENABLES]->(c:Capability)<-[:REQUIRES]-(t:TestCase)
+WHERE f.revision = $revision AND NOT f.withdrawn
+WITH t, count(DISTINCT c.id) AS met, max(DISTINCT f.depth) AS deepest,
+     collect(DISTINCT {finding: f.id, capability: c.id}) AS support
+MATCH (t)-[:REQUIRES]->(r:Capability)
+WITH t, met, deepest, support, count(DISTINCT r.id) AS required
+WHERE met = required
+  AND NOT EXISTS { MATCH (t)<-[:ATTEMPTS]-(a:`Case`) WHERE a.revision = $revision AND NOT a.retried }
+"""
+_PAGE = (
+    _ELIGIBLE
+    + """
+RETURN t.id AS test, t.asset AS asset, t.impact AS impact, t.title AS title, t.requests_max AS requests_max,
+       t.definition_sha256 AS definition_sha256, deepest, support
+ORDER BY impact DESC, test ASC SKIP $skip LIMIT $limit
+"""
+)
+_TOTAL = _ELIGIBLE + "RETURN count(DISTINCT t.id) AS total"
+
+_RUN = "MATCH (r:Run) RETURN r.active_revision, r.status, r.goal, r.last_case, r.last_case_offset"
+_TEST = "MATCH (t:TestCase {id: $test}) RETURN t.asset, t.impact"
+_REQUIRED = """
+MATCH (t:TestCase {id: $test})-[:REQUIRES]->(c:Capability)
+RETURN c.id AS capability ORDER BY capability
+"""
+_PROVIDERS = """
+MATCH (t:TestCase {id: $test})-[:REQUIRES]->(c:Capability)<-[:ENABLES]-(f:Finding)
+RETURN c.id AS capability, f.id AS finding, f.revision AS revision, f.withdrawn AS withdrawn
+ORDER BY capability, finding
+"""
+_SOURCES = """
+MATCH (t:TestCase {id: $test})-[:REQUIRES]->(c:Capability)<-[:WOULD_ENABLE]-(s:TestCase)
+RETURN c.id AS capability, s.id AS source ORDER BY capability, source
+"""
+_STANDING = """
+MATCH (t:TestCase {id: $test})<-[:ATTEMPTS]-(a:`Case`)
+WHERE a.revision = $revision AND NOT a.retried
+RETURN a.id, a.status, a.outcome ORDER BY a.id
+"""
+
+
+@dataclass(frozen=True)
+class RunState:
+    """What the graph says of the run itself."""
+
+    active_revision: str
+    status: str
+    goal_id: str
+    last_case: str | None
+    last_case_offset: int
+
+
+@dataclass(frozen=True, order=True)
+class Support:
+    """A current finding that provides a required capability."""
+
+    finding_id: str
+    capability: str
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """An eligible test.
+
+    Attributes:
+        depth: that a finding of it would have: one more than the deepest finding it rests on.
+        support: every (finding, capability) pair that meets its requirements, sorted.
+    """
+
+    test_id: str
+    asset_id: str
+    title: str
+    impact: int
+    requests_max: int
+    definition_sha256: str
+    depth: int
+    support: tuple[Support, ...]
+
+    @property
+    def finding_ids(self) -> tuple[str, ...]:
+        """The findings it rests on, sorted."""
+        return tuple(sorted({pair.finding_id for pair in self.support}))
+
+
+@dataclass(frozen=True)
+class Page:
+    """Some of the eligible tests, by impact descending and then id.
+
+    Attributes:
+        total: how many there are in all.
+    """
+
+    candidates: tuple[Candidate, ...]
+    total: int
+
+
+@dataclass(frozen=True)
+class Gap:
+    """A required capability that no current finding provides.
+
+    Attributes:
+        would_provide: tests whose finding would.
+        historic: findings that did in another revision.
+        withdrawn: findings that did until they were withdrawn.
+    """
+
+    capability: str
+    would_provide: tuple[str, ...]
+    historic: tuple[str, ...]
+    withdrawn: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class WhyNot:
+    """Why a test is not eligible in the active revision.
+
+    Attributes:
+        standing: the attempt that stands in its way: case id, status and outcome ("" until observed), or None.
+        needs_report: True where it requires nothing, so that only a report opens it.
+    """
+
+    test_id: str
+    revision: str
+    gaps: tuple[Gap, ...]
+    standing: tuple[str, str, str] | None
+    needs_report: bool
+
+    @property
+    def eligible(self) -> bool:
+        """Whether the planner would consider it."""
+        return not self.gaps and self.standing is None and not self.needs_report
+
+    def reasons(self) -> list[str]:
+        """The reasons in words, the most telling first."""
+        lines = []
+        for gap in self.gaps:
+            line = f"support missing: {gap.capability}"
+            if gap.would_provide:
+                line += f" (a finding of {', '.join(gap.would_provide)} would provide it)"
+            lines.append(line)
+            if gap.historic:
+                lines.append(f"  history, not current: {', '.join(gap.historic)}")
+            if gap.withdrawn:
+                lines.append(f"  withdrawn: {', '.join(gap.withdrawn)}")
+        if self.standing is not None:
+            case, status, outcome = self.standing
+            lines.append(f"attempted in {self.revision}: {case} is {outcome or status}")
+        if self.needs_report and self.standing is None:
+            lines.append("it requires nothing: a report opens it")
+        return lines
+
+
+def run_state(graph: Queryable) -> RunState:
+    """What the graph says of the run.
+
+    Raises:
+        GraphUnavailable: the log holds no valid RunOpened.
+    """
+    rows = graph.query(_RUN).rows
+    if not rows:
+        raise GraphUnavailable("the run was never opened: its log holds no valid RunOpened", code="run_not_open")
+    revision, status, goal, last_case, last_case_offset = rows[0]
+    return RunState(
+        str(revision),
+        str(status),
+        str(goal),
+        None if last_case is None else str(last_case),
+        cast(int, last_case_offset),
+    )
+
+
+def eligible_tests(graph: Queryable, revision: str, *, skip: int = 0, limit: int = PAGE_SIZE) -> Page:
+    """One page of the eligible tests."""
+    parameters: Mapping[str, Value] = {"revision": revision, "skip": skip, "limit": limit}
+    table = graph.query(_PAGE, parameters)
+    total = graph.query(_TOTAL, {"revision": revision}).rows[0][0]
+    return Page(tuple(_candidate(dict(zip(table.columns, row, strict=True))) for row in table.rows), cast(int, total))
+
+
+def all_eligible_tests(graph: Queryable, revision: str) -> list[Candidate]:
+    """All eligible tests, page by page."""
+    found: list[Candidate] = []
+    while True:
+        page = eligible_tests(graph, revision, skip=len(found))
+        found += page.candidates
+        if not page.candidates or len(found) >= page.total:
+            return found
+
+
+def why_not(graph: Queryable, test_id: str) -> WhyNot:
+    """Why a test is not eligible now.
+
+    Raises:
+        NotFound: no such test is registered.
+    """
+    revision = run_state(graph).active_revision
+    test: Mapping[str, Value] = {"test": test_id}
+    if not graph.query(_TEST, test).rows:
+        raise NotFound(f"no test {test_id!r} is registered", hint="`forktrail run show RUN` lists the tests")
+    required = [str(row[0]) for row in graph.query(_REQUIRED, test).rows]
+    providers = [(str(c), str(f), str(r), bool(w)) for c, f, r, w in graph.query(_PROVIDERS, test).rows]
+    sources = [(str(c), str(s)) for c, s in graph.query(_SOURCES, test).rows]
+    met = {c for c, _, found_in, withdrawn in providers if found_in == revision and not withdrawn}
+    gaps = tuple(
+        Gap(
+            capability,
+            tuple(source for c, source in sources if c == capability),
+            tuple(f for c, f, found_in, withdrawn in providers if c == capability and found_in != revision),
+            tuple(
+                f for c, f, found_in, withdrawn in providers if (c, found_in) == (capability, revision) and withdrawn
+            ),
+        )
+        for capability in required
+        if capability not in met
+    )
+    standing = graph.query(_STANDING, {"test": test_id, "revision": revision}).rows
+    attempt = (str(standing[0][0]), str(standing[0][1]), str(standing[0][2] or "")) if standing else None
+    return WhyNot(test_id, revision, gaps, attempt, needs_report=not required)
+
+
+def _candidate(row: dict[str, object]) -> Candidate:
+    pairs = cast("list[dict[str, str]]", row["support"])
+    return Candidate(
+        test_id=str(row["test"]),
+        asset_id=str(row["asset"]),
+        title=str(row["title"]),
+        impact=cast(int, row["impact"]),
+        requests_max=cast(int, row["requests_max"]),
+        definition_sha256=str(row["definition_sha256"]),
+        depth=1 + cast(int, row["deepest"]),
+        support=tuple(sorted(Support(pair["finding"], pair["capability"]) for pair in pairs)),
+    )

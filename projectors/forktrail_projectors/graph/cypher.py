@@ -1,0 +1,263 @@
+"""The graph in an embedded database, ladybug or kuzu: rows by key, one transaction a commit, and read-only Cypher."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+
+from forktrail_projectors.graph import reads
+from forktrail_projectors.graph.checks import check_rows, edge_table, node_table
+from forktrail_projectors.graph.cursor_table import append_cursor, last_cursor
+from forktrail_projectors.graph.engine import BUFFER_POOL_BYTES, DEFAULT_ENGINE, Database, open_database
+from forktrail_projectors.graph.protocol import Cursor, Table
+from forktrail_projectors.graph.readonly import check_read_only
+from forktrail_projectors.graph.schema import EDGE_TABLES, NODE_TABLES
+from forktrail_projectors.graph.session import Session, Sessions
+from forktrail_projectors.graph.tables import create_or_check_tables
+from forktrail_projectors.graph.writes import ROWS_PER_STATEMENT, changed_columns, statements
+from forktrail_projectors.state import Changes, EdgeKey, EdgesKey, NodeKey, Row, Value, edge_order
+from forktrail_schemas.errors import GraphError, GraphUnavailable
+
+# Until a CHECKPOINT the engine keeps the old versions of updated columns, up to 20 KiB for each (commit, column, block
+# of 2,048 rows); they fill the buffer pool and are in no log size. About 80 MiB at this count.
+OLD_VERSIONS_MAX = 4_096
+# A commit's updates of one column are taken to touch at most so many blocks.
+BLOCKS_PER_COLUMN = 16
+
+
+class CypherGraph:
+    """Implements `Graph` and `Queryable` on one open database.
+
+    `commit`, `nodes`, `edges` and `checkpoint` take turns. `query` and `rows` may run in other threads meanwhile; each
+    sees the graph as of one commit.
+
+    A commit that raises leaves the graph as it was. On ladybug it stays usable, unless the engine failed in COMMIT
+    itself; then, and always on kuzu, whose next update after a rollback may fail, every further call says that it must
+    be closed and opened again. An in-memory graph is lost by that.
+    """
+
+    def __init__(self, database: Database) -> None:
+        """Take over an open database; use `open` or `in_memory`."""
+        self._database = database
+        self._lock = threading.RLock()
+        self._session = Session(database)
+        self._readers = Sessions(database)
+        self._unusable = ""
+        self._old_versions = 0
+        create_or_check_tables(self._session)
+        self._commits, self._cursor = last_cursor(self._session)
+
+    @classmethod
+    def open(
+        cls,
+        path: Path,
+        engine: str = DEFAULT_ENGINE,
+        read_only: bool = False,
+        buffer_pool_bytes: int = BUFFER_POOL_BYTES,
+    ) -> CypherGraph:
+        """Open a graph's file, or make it with all tables.
+
+        Args:
+            read_only: refuse commits. Beside a process that writes, ladybug shows the graph as it was at this moment.
+            buffer_pool_bytes: the most memory that cached pages, changes and queries may take together.
+
+        Raises:
+            GraphBusy: it is open already, here or in another process.
+            GraphUnavailable: the engine isn't installed, the file is damaged, or its tables are of another version.
+        """
+        database = open_database(path, engine, read_only=read_only, buffer_pool_bytes=buffer_pool_bytes)
+        return cls._opened(database)
+
+    @classmethod
+    def in_memory(cls, engine: str = DEFAULT_ENGINE, buffer_pool_bytes: int = BUFFER_POOL_BYTES) -> CypherGraph:
+        """Make an empty graph that lies in the buffer pool and ends with `close`.
+
+        Raises:
+            GraphUnavailable: the engine isn't installed.
+        """
+        return cls._opened(open_database(None, engine, buffer_pool_bytes=buffer_pool_bytes))
+
+    @classmethod
+    def _opened(cls, database: Database) -> CypherGraph:
+        try:
+            return cls(database)
+        except BaseException as error:
+            database.close()
+            if isinstance(error, GraphError) and not isinstance(error, GraphUnavailable):
+                raise GraphUnavailable(error.message, hint="rebuild the graph from its log") from error
+            raise
+
+    def cursor(self) -> Cursor | None:
+        """Where the graph stands; None before the first commit."""
+        self._refuse_if_unusable()
+        return self._cursor
+
+    def nodes(self, keys: Collection[NodeKey]) -> dict[NodeKey, Row]:
+        """Whole rows of the nodes that exist: one lookup by primary key for each table asked for."""
+        tables: defaultdict[str, list[NodeKey]] = defaultdict(list)
+        for key in dict.fromkeys(keys):
+            tables[node_table(key.table).name].append(key)
+        found: dict[NodeKey, Row] = {}
+        with self._lock:
+            self._refuse_if_unusable()
+            for table, members in tables.items():
+                columns, key_column = NODE_TABLES[table].columns, NODE_TABLES[table].key
+                for values in self._select_nodes(table, members):
+                    row = reads.row(columns, values)
+                    found[NodeKey(table, row[key_column])] = row  # type: ignore[arg-type]  # a key is never null
+        return found
+
+    def edges(self, keys: Collection[EdgesKey]) -> dict[EdgesKey, tuple[EdgeKey, ...]]:
+        """The relations at each node's given end, sorted: about 0.1 ms a key, at 100,000 relations as at a thousand."""
+        found: dict[EdgesKey, tuple[EdgeKey, ...]] = {}
+        with self._lock:
+            self._refuse_if_unusable()
+            for key in keys:
+                edge_table(key.table)
+                others = [
+                    NodeKey(table, id)
+                    for statement in reads.select_edges(key)
+                    for table, id in self._session.run(statement, {"key": key.node.id})
+                ]
+                members = (
+                    EdgeKey(key.table, key.node, other) if key.end == "source" else EdgeKey(key.table, other, key.node)
+                    for other in others
+                )
+                found[key] = tuple(sorted(members, key=edge_order))
+        return found
+
+    def commit(self, changes: Changes, cursor: Cursor) -> None:
+        """Write the changes and the cursor in one transaction.
+
+        Raises:
+            GraphError: nothing was written: a row breaks its table, a new node or relation exists, a changed node or an
+                end doesn't, the graph is read-only, or the engine failed.
+        """
+        with self._lock:
+            self._refuse_if_unusable()
+            if self._database.read_only:
+                raise GraphError("the graph was opened read-only", hint="open it for writing")
+            check_rows(changes)
+            old_versions = _old_versions(changes)
+            if self._old_versions + old_versions > OLD_VERSIONS_MAX:
+                self.checkpoint()
+            number = self._commits + 1
+            self._session.run("BEGIN TRANSACTION")
+            try:
+                self._write(changes, cursor, number)
+            except BaseException:
+                self._roll_back()
+                raise
+            self._end()
+            self._commits, self._cursor = number, cursor
+            self._old_versions += old_versions
+            self._session.recycle()
+
+    def checkpoint(self) -> None:
+        """Run the engine's CHECKPOINT: the write-ahead log goes into the file, old versions leave memory.
+
+        Commits and `close` do it when it is due; a daemon may call it when idle.
+
+        Raises:
+            GraphError: the engine failed; the graph must be closed and opened again.
+        """
+        with self._lock:
+            self._refuse_if_unusable()
+            try:
+                self._session.run("CHECKPOINT")
+            except GraphError as error:
+                self._unusable = f"CHECKPOINT failed: {error.message}"
+                raise
+            self._old_versions = 0
+
+    def rows(self) -> Iterator[tuple[NodeKey | EdgeKey, Row]]:
+        """Every node, then every relation, with whole rows, as of the commit before the first is taken."""
+        self._refuse_if_unusable()
+        with self._readers.one() as session:
+            for table in NODE_TABLES.values():
+                for values in session.stream(reads.all_nodes(table.name)):
+                    row = reads.row(table.columns, values)
+                    yield NodeKey(table.name, row[table.key]), row  # type: ignore[arg-type]  # a key is never null
+            for name, joins in EDGE_TABLES.items():
+                for pair in joins.pairs:
+                    for source, target, *values in session.stream(reads.all_edges(name, *pair)):
+                        edge = EdgeKey(name, NodeKey(pair[0], source), NodeKey(pair[1], target))
+                        yield edge, reads.row(joins.columns, values)
+
+    def query(
+        self, cypher: str, parameters: Mapping[str, Value] | None = None, *, timeout_ms: int | None = None
+    ) -> Table:
+        """Run one read-only statement.
+
+        The engine refuses writes, since the statement runs in a read-only transaction; `readonly.py` refuses the rest.
+        Values are fit for JSON (see `reads.plain`). An unbounded `*` in a pattern ends at 30 hops without a word.
+
+        Args:
+            parameters: a value for every `$name`.
+            timeout_ms: the most milliseconds that the engine may take; None sets no limit.
+
+        Raises:
+            InvalidInput: the statement doesn't parse, writes, touches files or settings, or is more than one.
+            GraphError: the engine failed, or the time ran out (code `query_timeout`).
+        """
+        self._refuse_if_unusable()
+        given = parameters or {}
+        check_read_only(cypher, given)
+        with self._readers.one() as session:
+            return session.answer(cypher, given, timeout_ms)
+
+    def close(self) -> None:
+        """Run CHECKPOINT and release the file; further calls fail, closing twice is fine."""
+        with self._lock:
+            self._unusable = "the graph is closed"
+            self._readers.close()
+            self._session.close()
+            self._database.close()
+
+    def _select_nodes(self, table: str, keys: list[NodeKey]) -> Iterator[list[object]]:
+        if len(keys) == 1:
+            yield from self._session.run(reads.select_node(table), {"key": keys[0].id})
+        for start in range(0, len(keys) if len(keys) > 1 else 0, ROWS_PER_STATEMENT):
+            ids = [key.id for key in keys[start : start + ROWS_PER_STATEMENT]]
+            yield from self._session.run(reads.select_nodes(table), {"keys": ids})
+
+    def _write(self, changes: Changes, cursor: Cursor, number: int) -> None:
+        # kuzu compares every pair of rows when many relations come at once; one by one it looks up an end.
+        per_statement = 1 if self._database.engine == "kuzu" else ROWS_PER_STATEMENT
+        for statement in statements(changes, per_statement):
+            answer = self._session.run(statement.cypher, statement.parameters)
+            if statement.expected is not None and answer[0][0] != statement.expected:
+                raise GraphError(statement.complaint)
+        for statement in append_cursor(number, cursor):
+            self._session.run(statement.cypher, statement.parameters)
+
+    def _roll_back(self) -> None:
+        try:
+            self._session.roll_back()
+        except GraphError as error:
+            self._unusable = f"a rollback failed: {error.message}"
+        if self._database.engine == "kuzu":
+            self._unusable = "a commit failed"
+
+    def _end(self) -> None:
+        try:
+            self._session.run("COMMIT")
+        except BaseException as error:
+            # Whether it is in the log is known only to the next one who opens it.
+            self._unusable = f"COMMIT failed: {error}"
+            raise
+
+    def _refuse_if_unusable(self) -> None:
+        if self._unusable:
+            raise GraphUnavailable(self._unusable, hint="close the graph and open it again")
+
+
+def _old_versions(changes: Changes) -> int:
+    """Roughly how many column blocks get another version by these changes; new rows have no old one."""
+    rows: Counter[tuple[str, str]] = Counter()
+    for key, change in changes.nodes.items():
+        if change.before is not None:
+            rows.update((key.table, name) for name in changed_columns(change.before, change.after))
+    return sum(min(count, BLOCKS_PER_COLUMN) for count in rows.values())

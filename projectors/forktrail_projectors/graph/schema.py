@@ -1,0 +1,145 @@
+"""The tables of the graph: the one place that names them, their keys, columns and ends.
+
+Every domain node carries the event and offset that made it and last changed it; every domain relation those that made
+it. Times are microseconds since 1970 (UTC). A column may be null unless it is the key.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class ColumnType(StrEnum):
+    """Column types, in the engine's words."""
+
+    STRING = "STRING"
+    INT64 = "INT64"
+    BOOL = "BOOL"
+    STRINGS = "STRING[]"
+
+
+STAMP_CREATED = {"created_event": ColumnType.STRING, "created_offset": ColumnType.INT64}
+STAMP_CHANGED = {"changed_event": ColumnType.STRING, "changed_offset": ColumnType.INT64}
+
+
+@dataclass(frozen=True)
+class NodeTable:
+    """A node table.
+
+    Attributes:
+        name: label in Cypher.
+        key: primary key column.
+        columns: all columns, the key first, in order.
+        domain: True for what events are about, False for the log's own bookkeeping (events, identities).
+    """
+
+    name: str
+    key: str
+    columns: dict[str, ColumnType]
+    domain: bool
+
+
+@dataclass(frozen=True)
+class EdgeTable:
+    """A relation table: the node tables it may join, as (from, to) pairs, and its columns."""
+
+    name: str
+    pairs: tuple[tuple[str, str], ...]
+    columns: dict[str, ColumnType]
+
+
+def _strings(*names: str) -> dict[str, ColumnType]:
+    return dict.fromkeys(names, ColumnType.STRING)
+
+
+def _integers(*names: str) -> dict[str, ColumnType]:
+    return dict.fromkeys(names, ColumnType.INT64)
+
+
+def _domain(name: str, columns: dict[str, ColumnType]) -> NodeTable:
+    return NodeTable(name, "id", _strings("id") | columns | STAMP_CREATED | STAMP_CHANGED, domain=True)
+
+
+def _relation(name: str, *pairs: tuple[str, str]) -> EdgeTable:
+    return EdgeTable(name, pairs, dict(STAMP_CREATED))
+
+
+_BOOKKEEPING = (
+    # One row per record of the log, whatever became of it.
+    NodeTable(
+        "Event",
+        "offset",
+        _integers("offset")
+        | _strings("id", "type", "verdict", "reason", "detail", "subject", "goal", "actor_kind", "actor")
+        | _integers("occurred_at")
+        | _strings("signer", "value_sha256"),
+        domain=False,
+    ),
+    # Event ids that are taken, and by which bytes.
+    NodeTable("Identity", "id", _strings("id") | _integers("offset") | _strings("value_sha256"), domain=False),
+)
+
+_DOMAIN = (
+    _domain(
+        "Run",
+        _strings("run_id", "status", "goal", "registry_sha256", "active_revision", "last_case")
+        | _integers("revisions", "last_case_offset"),
+    ),
+    _domain("Goal", _strings("text")),
+    _domain("Revision", _integers("ordinal")),
+    _domain("Setting", _strings("value")),
+    _domain("Budget", _integers("limit", "used")),
+    _domain("Key", _strings("holder", "public_key") | {"roles": ColumnType.STRINGS, "revoked": ColumnType.BOOL}),
+    _domain("Asset", {}),
+    _domain("Capability", {}),
+    _domain(
+        "TestCase",
+        _strings("title", "asset", "definition_sha256") | _integers("impact", "requests_max"),
+    ),
+    _domain("Report", _strings("test", "revision", "researcher", "summary", "outcome", "case_id")),
+    _domain(
+        "Case",
+        _strings("test", "asset", "revision", "status", "outcome", "opened_by", "proposer")
+        | _strings("approval", "approver", "runner", "observation", "reviewer")
+        | _integers("depth")
+        | {"retried": ColumnType.BOOL},
+    ),
+    _domain("Approval", _strings("case_id", "decision", "approver", "reason")),
+    _domain(
+        "Observation",
+        _strings("case_id", "test", "revision", "outcome", "reason", "runner")
+        | _strings("evidence_sha256", "evidence_media_type", "receipt")
+        | _integers("evidence_bytes", "requests")
+        | {"interrupted": ColumnType.BOOL},
+    ),
+    _domain("Review", _strings("case_id", "observation", "decision", "reviewer", "note")),
+    _domain(
+        "Finding",
+        _strings("title", "case_id", "test", "asset", "revision", "researcher", "observation", "review")
+        | _integers("impact", "depth")
+        | {"withdrawn": ColumnType.BOOL}
+        | _strings("withdrawn_by", "withdrawn_reason"),
+    ),
+)
+
+_EDGES = (
+    EdgeTable("CAUSED", (("Event", "Event"),), {}),
+    EdgeTable("PRODUCED", tuple(("Event", table.name) for table in _DOMAIN), {}),
+    _relation("TARGETS", ("TestCase", "Asset")),
+    _relation("REQUIRES", ("TestCase", "Capability")),
+    _relation("WOULD_ENABLE", ("TestCase", "Capability")),
+    _relation("REPORTS", ("Report", "TestCase")),
+    _relation("OPENED", ("Report", "Case")),
+    _relation("ATTEMPTS", ("Case", "TestCase")),
+    _relation("RESTS_ON", ("Case", "Finding")),
+    _relation("DECIDES", ("Approval", "Case")),
+    _relation("OBSERVES", ("Observation", "Case")),
+    _relation("REVIEWS", ("Review", "Observation")),
+    _relation("ESTABLISHES", ("Review", "Finding")),
+    _relation("FOUND_IN", ("Finding", "Case")),
+    _relation("ENABLES", ("Finding", "Capability")),
+)
+
+NODE_TABLES: dict[str, NodeTable] = {table.name: table for table in (*_BOOKKEEPING, *_DOMAIN)}
+EDGE_TABLES: dict[str, EdgeTable] = {table.name: table for table in _EDGES}

@@ -1,0 +1,182 @@
+"""Sessions of an open database: statements in, values out, the engine's failures as this project's errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from forktrail_projectors.graph.engine import Connection, Database, Result, first_line
+from forktrail_projectors.graph.protocol import Table
+from forktrail_projectors.graph.reads import plain
+from forktrail_projectors.state import Value
+from forktrail_schemas.errors import GraphError, InvalidInput
+
+# The engine keeps the plan of every statement that it has seen with parameters; a new session forgets them.
+STATEMENTS_PER_SESSION = 20_000
+ROWS_PER_FETCH = 1_000
+
+# How the engine's messages begin where the statement isn't to blame.
+_ENGINE_FAULTS = (
+    "Buffer manager exception",
+    "IO exception",
+    "Storage exception",
+    "Checkpoint exception",
+    "Transaction manager exception",
+    "Internal exception",
+    "Assertion failed",
+    "std::bad_alloc",
+    "bad allocation",
+)
+
+
+class Session:
+    """One session of a database, with at most one transaction; not for two threads at once."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._connection: Connection | None = None
+        self._statements = 0
+
+    def run(self, cypher: str, parameters: Mapping[str, Any] | None = None) -> list[list[Any]]:
+        """Run one statement of ours and fetch its whole answer.
+
+        Raises:
+            GraphError: with the engine's message.
+        """
+        try:
+            result = self._execute(cypher, parameters)
+            try:
+                return result.get_all()
+            finally:
+                result.close()
+        except GraphError:
+            raise
+        except Exception as error:  # the engine raises whatever its binding makes of a C++ exception
+            raise GraphError(first_line(error)) from error
+
+    def stream(self, cypher: str) -> Iterator[list[Any]]:
+        """Run one statement of ours and fetch its answer piece by piece.
+
+        Raises:
+            GraphError: with the engine's message.
+        """
+        try:
+            result = self._execute(cypher, None)
+            try:
+                while result.has_next():
+                    yield from result.get_n(ROWS_PER_FETCH)
+            finally:
+                result.close()
+        except GraphError:
+            raise
+        except Exception as error:  # as above
+            raise GraphError(first_line(error)) from error
+
+    def answer(self, cypher: str, parameters: Mapping[str, Value], timeout_ms: int | None) -> Table:
+        """Run one statement of a user's; the transaction around it decides what it may do.
+
+        Raises:
+            InvalidInput: the engine blames the statement.
+            GraphError: the engine failed, or the time ran out (code `query_timeout`).
+        """
+        given = {name: list(value) if isinstance(value, tuple) else value for name, value in parameters.items()}
+        try:
+            self._connected().set_query_timeout(timeout_ms or 0)
+            result = self._execute(cypher, given)
+            try:
+                columns = tuple(result.get_column_names())
+                return Table(columns, [tuple(plain(value) for value in row) for row in result.get_all()])
+            finally:
+                result.close()
+        except Exception as error:  # as above
+            raise _blamed(error, cypher) from error
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """A read-only transaction: the engine refuses writes in it, and it sees the graph as it was at its start."""
+        self.run("BEGIN TRANSACTION READ ONLY")
+        try:
+            yield
+        finally:
+            self.roll_back()
+
+    def roll_back(self) -> None:
+        """End the transaction without effect; fine if the engine has done so already, as it does on an error."""
+        try:
+            self.run("ROLLBACK")
+        except GraphError as error:
+            if "no active transaction" not in error.message.lower():
+                raise
+
+    def recycle(self) -> None:
+        """Between transactions: forget planned statements once there are many."""
+        if self._statements > STATEMENTS_PER_SESSION:
+            self.close()
+
+    def close(self) -> None:
+        """End the session; the next statement starts a new one."""
+        connection, self._connection, self._statements = self._connection, None, 0
+        if connection is not None:
+            connection.close()
+
+    def _execute(self, cypher: str, parameters: Mapping[str, Any] | None) -> Result:
+        self._statements += 1
+        result = self._connected().execute(cypher, dict(parameters) if parameters else None)
+        if isinstance(result, list):
+            raise GraphError("the engine took one statement for several")
+        return result
+
+    def _connected(self) -> Connection:
+        if self._connection is None:
+            self._connection = self._database.connect()
+        return self._connection
+
+
+class Sessions:
+    """Sessions for reading, one for each thread that reads at the moment."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._idle: list[Session] = []
+        self._all: list[Session] = []
+
+    @contextmanager
+    def one(self) -> Iterator[Session]:
+        """A session in a read-only transaction; one in which something failed isn't used again."""
+        try:
+            session = self._idle.pop()
+        except IndexError:
+            session = Session(self._database)
+            self._all.append(session)
+        try:
+            with session.reading():
+                yield session
+        except BaseException:
+            with suppress(ValueError):  # `close` came first
+                self._all.remove(session)
+            session.close()
+            raise
+        session.recycle()
+        self._idle.append(session)
+
+    def close(self) -> None:
+        """End all of them; a query that runs in another thread is interrupted."""
+        for session in self._all:
+            session.close()
+        self._all.clear()
+        self._idle.clear()
+
+
+def _blamed(error: Exception, cypher: str) -> GraphError | InvalidInput:
+    message = first_line(error)
+    if isinstance(error, GraphError):
+        return error
+    if message.startswith("Interrupted"):
+        return GraphError("the query ran out of time", code="query_timeout", hint="ask for less, or allow it more time")
+    if isinstance(error, MemoryError) or message.startswith(_ENGINE_FAULTS):
+        return GraphError(message)
+    hint = "the graph is read-only here" if "read-only" in message else ""
+    if message.startswith("Parser exception") and ":case" in cypher.lower().replace(" ", ""):
+        hint = "Case is a word of Cypher: write it in backticks, (c:`Case`)"
+    return InvalidInput(message, hint=hint or "forktrail shell lists tables and columns with CALL show_tables()")

@@ -1,0 +1,172 @@
+"""Reads a run topic to an end that is known exactly, never by a timeout."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import TracebackType
+from typing import cast
+
+from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
+
+from forktrail_producers.kafka import LOGGER, REQUEST_TIMEOUT_SECONDS, Topics, client_config, log_error, log_errors
+from forktrail_projectors.record import LogRecord
+from forktrail_schemas.errors import Corruption, ForeignTransaction, LogUnavailable, NotFound
+from forktrail_schemas.topics import run_topic
+
+BATCH_RECORDS = 1_000
+
+
+class LogReader:
+    """The log of one run.
+
+    Records come in order and without gaps; a gap raises. One reader serves one thread.
+    """
+
+    def __init__(self, bootstrap_servers: str, run: str) -> None:
+        """Connect to the run's topic.
+
+        Raises:
+            NotFound: the run has no topic.
+            LogUnavailable: Kafka doesn't answer.
+        """
+        self._bootstrap_servers = bootstrap_servers
+        self._run = run
+        self._topic = run_topic(run)
+        topic_id = Topics(bootstrap_servers).id_of(self._topic)
+        if topic_id is None:
+            raise NotFound(f"there is no run {run!r}", hint="`forktrail run list` shows the runs", run=run)
+        self.topic_id = topic_id
+        self._consumer = Consumer(
+            client_config(bootstrap_servers)
+            | {
+                "group.id": "forktrail-reader",  # required by the library; nothing is committed
+                "enable.auto.commit": False,
+                "enable.partition.eof": True,
+                "auto.offset.reset": "error",
+                # A run topic holds no transactions; if one got in, its markers must show as gaps.
+                "isolation.level": "read_uncommitted",
+            },
+            logger=LOGGER,
+        )
+
+    def __enter__(self) -> LogReader:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def end(self) -> int:
+        """The offset after the last record there is now.
+
+        Raises:
+            LogUnavailable: Kafka doesn't answer.
+            Corruption: records at the start of the log are gone.
+        """
+        with log_errors(self._bootstrap_servers):
+            low, high = self._consumer.get_watermark_offsets(
+                TopicPartition(self._topic, 0), timeout=REQUEST_TIMEOUT_SECONDS
+            )
+        if low > 0:
+            raise Corruption(
+                f"the log of {self._run} starts at offset {low}: records before it were deleted",
+                code="log_truncated",
+                run=self._run,
+                offset=low,
+            )
+        return int(high)
+
+    def read(self, start: int, end: int) -> Iterator[list[LogRecord]]:
+        """The records [start, end) in batches of up to BATCH_RECORDS.
+
+        Raises:
+            ForeignTransaction: an offset is missing.
+            LogUnavailable: Kafka stopped answering.
+        """
+        expected = start
+        if start >= end:
+            return
+        with log_errors(self._bootstrap_servers):
+            self._consumer.assign([TopicPartition(self._topic, 0, start)])
+            while expected < end:
+                batch = []
+                for message in self._consume(min(BATCH_RECORDS, end - expected)):
+                    expected = self._checked(message, expected)
+                    if message.error() is None and expected <= end:
+                        batch.append(_log_record(message))
+                if batch:
+                    yield batch
+
+    def record_at(self, offset: int) -> LogRecord:
+        """One record.
+
+        Raises:
+            ForeignTransaction: there is none at this offset, though the log goes on.
+        """
+        for batch in self.read(offset, offset + 1):
+            return batch[0]
+        raise LogUnavailable(f"offset {offset} of {self._run} gave no record", run=self._run, offset=offset)
+
+    def follow(self, start: int) -> Iterator[list[LogRecord]]:
+        """The records from `start` on, for ever; yields an empty list about once a second while nothing comes."""
+        expected = start
+        with log_errors(self._bootstrap_servers):
+            self._consumer.assign([TopicPartition(self._topic, 0, start)])
+            while True:
+                batch = []
+                for message in self._consumer.consume(BATCH_RECORDS, timeout=1.0):
+                    expected = self._checked(message, expected)
+                    if message.error() is None:
+                        batch.append(_log_record(message))
+                yield batch
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._consumer.close()
+
+    def _consume(self, count: int) -> list[Message]:
+        messages = self._consumer.consume(count, timeout=REQUEST_TIMEOUT_SECONDS)
+        if not messages:
+            raise LogUnavailable(
+                f"Kafka at {self._bootstrap_servers} stopped answering", hint="try again", run=self._run
+            )
+        return messages
+
+    def _checked(self, message: Message, expected: int) -> int:
+        """The next expected offset after a message; also the end-of-partition mark tells of a gap before it."""
+        error = message.error()
+        if error is not None and error.code() != KafkaError._PARTITION_EOF:
+            raise log_error(error, self._bootstrap_servers)
+        offset = message.offset()
+        if offset is not None and offset > expected:
+            raise ForeignTransaction(
+                f"offset {expected} of {self._run} holds no record: its topic was written in a Kafka transaction",
+                hint=f"the last good offset is {expected - 1}; open a new run, and write it without transactions",
+                run=self._run,
+                offset=expected - 1,
+            )
+        return expected if error is not None else expected + 1
+
+
+def _log_record(message: Message) -> LogRecord:
+    _, timestamp_ms = message.timestamp()
+    offset = message.offset()
+    assert offset is not None
+    return LogRecord(
+        offset=offset,
+        timestamp_ms=timestamp_ms,
+        key=_bytes(message.key()),
+        value=_bytes(message.value()),
+        headers=_headers(message),
+    )
+
+
+def _headers(message: Message) -> tuple[tuple[str, bytes | None], ...]:
+    # The client's type allows a mapping, which it takes when sending; what it gives is a list of pairs.
+    pairs = cast("list[tuple[str, bytes | str | None]]", message.headers() or [])
+    return tuple((name, _bytes(value)) for name, value in pairs)
+
+
+def _bytes(data: bytes | str | None) -> bytes | None:
+    return data.encode() if isinstance(data, str) else data

@@ -1,0 +1,81 @@
+"""Which rule serves which event type, and the keys it will surely read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from forktrail_projectors.rules import evidence, log
+from forktrail_projectors.rules.context import RUN
+from forktrail_projectors.state import EdgesKey, Key, NodeKey
+from forktrail_schemas import events as types
+from forktrail_schemas.events.base import Event
+from forktrail_schemas.signatures import key_id
+
+# A rule takes the context of its own event type; the book holds them all, so here the type is open.
+Apply = Callable[[Any], None]
+Keys = Callable[[Any], Iterable[Key]]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule and the keys that follow from the event alone; those that depend on state are asked for in rounds."""
+
+    apply: Apply
+    keys: Keys
+
+
+def _case(event: Any) -> Iterable[Key]:
+    yield NodeKey("Case", event.case_id)
+
+
+def _attempt(event: types.ReportFiled | types.TestProposed) -> Iterable[Key]:
+    test = NodeKey("TestCase", event.test_id)
+    yield test
+    yield EdgesKey("ATTEMPTS", "target", test)
+    yield EdgesKey("REQUIRES", "source", test)
+    yield from (NodeKey("Budget", name) for name in (log.CASES, log.FINDING_DEPTH))
+
+
+def _observation(event: types.ObservationRecorded) -> Iterable[Key]:
+    yield NodeKey("Case", event.case_id)
+    yield NodeKey("TestCase", event.test_id)
+    yield NodeKey("Budget", log.HTTP_REQUESTS)
+
+
+def _registration(event: types.TestRegistered) -> Iterable[Key]:
+    yield NodeKey("TestCase", event.test_id)
+    yield NodeKey("Asset", event.asset_id)
+    yield from (NodeKey("Capability", capability) for capability in (*event.requires, *event.enables))
+
+
+RULES: Mapping[type[Event], Rule] = {
+    types.RunOpened: Rule(log.run_opened, lambda event: [NodeKey("Key", key_id(event.admin_public_key))]),
+    types.RunClosed: Rule(log.run_closed, lambda event: []),
+    types.KeyRegistered: Rule(log.key_registered, lambda event: [NodeKey("Key", event.key_id)]),
+    types.KeyRevoked: Rule(log.key_revoked, lambda event: [NodeKey("Key", event.key_id)]),
+    types.SettingChanged: Rule(log.setting_changed, lambda event: [NodeKey("Setting", event.name)]),
+    types.BudgetSet: Rule(log.budget_set, lambda event: []),
+    types.GoalSet: Rule(log.goal_set, lambda event: []),
+    types.TestRegistered: Rule(log.registration_made, _registration),
+    types.ReportFiled: Rule(evidence.report_filed, _attempt),
+    types.TestProposed: Rule(evidence.proposal_made, _attempt),
+    types.ApprovalDecided: Rule(evidence.approval_decided, lambda event: [NodeKey("Case", event.subject.id)]),
+    types.TestStarted: Rule(evidence.case_started, _case),
+    types.ObservationRecorded: Rule(evidence.observation_recorded, _observation),
+    types.ReviewDecided: Rule(evidence.review_decided, _case),
+    types.RevisionAdvanced: Rule(evidence.revision_advanced, lambda event: [NodeKey("Revision", event.to_revision)]),
+    types.RetryRequested: Rule(evidence.retry_requested, _case),
+    types.FindingWithdrawn: Rule(evidence.finding_withdrawn, lambda event: [NodeKey("Finding", event.finding_id)]),
+}
+
+
+def keys(event: Event) -> Iterable[Key]:
+    """The keys that folding an event reads for sure: its identity, its causes, the run, and its rule's own."""
+    yield RUN
+    yield NodeKey("Identity", event.meta.event_id)
+    yield from (NodeKey("Identity", cause) for cause in event.meta.causes)
+    rule = RULES.get(type(event))
+    if rule is not None:
+        yield from rule.keys(event)

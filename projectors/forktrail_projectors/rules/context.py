@@ -1,0 +1,115 @@
+"""What a rule may do: read rows by key, stage changes, refuse."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Generic, NamedTuple, TypeVar
+
+from forktrail_projectors.state import EdgeKey, End, NodeId, NodeKey, Overlay, Row, Value
+from forktrail_schemas.events.base import Event
+
+E = TypeVar("E", bound=Event, covariant=True)
+
+RUN = NodeKey("Run", "run")
+
+
+class Refused(Exception):
+    """The rules refuse the event: it becomes void.
+
+    Attributes:
+        reason: stable reason code.
+        detail: what it is about, an id say.
+        takes_id: False where it is refused for what it is, so that a right event may still come under its id.
+    """
+
+    def __init__(self, reason: str, detail: str = "", *, takes_id: bool = True) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.detail = detail
+        self.takes_id = takes_id
+
+
+class Signer(NamedTuple):
+    """The key that signed the event, checked."""
+
+    key_id: str
+    public_key: str
+
+
+@dataclass
+class Context(Generic[E]):
+    """One event in front of its rule.
+
+    Changes are staged and take effect only when the rule ends without refusing. A rule reads first, then stages: it
+    doesn't see its own staged changes.
+    """
+
+    event: E
+    offset: int
+    signer: Signer | None
+    overlay: Overlay
+    staged_nodes: dict[NodeKey, dict[str, Value]] = field(default_factory=dict)
+    staged_edges: list[EdgeKey] = field(default_factory=list)
+
+    @property
+    def run(self) -> Row:
+        """The run's row; there is one, since every rule but RunOpened's comes after it."""
+        return self.existing("Run", "run", "run_not_open")
+
+    @property
+    def revision(self) -> str:
+        """The active revision."""
+        return text(self.run, "active_revision")
+
+    def node(self, table: str, id: NodeId) -> Row | None:
+        """A row by key, None where there is none."""
+        return self.overlay.node(table, id)
+
+    def existing(self, table: str, id: NodeId, reason: str) -> Row:
+        """A row by key; refuses the event where there is none."""
+        row = self.node(table, id)
+        if row is None:
+            raise Refused(reason, str(id))
+        return row
+
+    def neighbours(self, table: str, end: End, node: NodeKey) -> tuple[NodeKey, ...]:
+        """The nodes at the other end of a node's relations, in a fixed order."""
+        edges = self.overlay.edges(table, end, node)
+        return tuple(edge.target if end == "source" else edge.source for edge in edges)
+
+    def create(self, table: str, id: str, **values: Value) -> NodeKey:
+        """Stage a new node; refuses the event where its id is taken."""
+        key = NodeKey(table, id)
+        if self.node(table, id) is not None or key in self.staged_nodes:
+            raise Refused("id_collision", f"{table} {id}")
+        self.staged_nodes[key] = values
+        return key
+
+    def ensure(self, table: str, id: str) -> NodeKey:
+        """Stage a node that only has an id, unless it is there already."""
+        key = NodeKey(table, id)
+        if self.node(table, id) is None and key not in self.staged_nodes:
+            self.staged_nodes[key] = {}
+        return key
+
+    def update(self, table: str, id: str, **values: Value) -> None:
+        """Stage new values for some columns of a node."""
+        self.staged_nodes.setdefault(NodeKey(table, id), {}).update(values)
+
+    def relate(self, table: str, source: NodeKey, target: NodeKey) -> None:
+        """Stage a relation."""
+        self.staged_edges.append(EdgeKey(table, source, target))
+
+
+def text(row: Row, column: str) -> str:
+    """A column that is never null, as text."""
+    value = row[column]
+    assert isinstance(value, str), column
+    return value
+
+
+def number(row: Row, column: str) -> int:
+    """A column that is never null, as a number."""
+    value = row[column]
+    assert isinstance(value, int), column
+    return value

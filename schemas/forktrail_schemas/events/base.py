@@ -1,0 +1,31 @@
+"""The base of every generated event class."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from forktrail_schemas.events.shared import Meta
+from forktrail_schemas.record import Record
+
+
+class Event(Record):
+    """An immutable fact in the past tense.
+
+    Attributes:
+        TYPE: full Avro name, also the CloudEvents type.
+        ROLE: role whose key must sign it; None where anyone may say it, attributed as claimed.
+        SUBJECT: dotted path of the field that is its subject, the Kafka key.
+    """
+
+    ROLE: ClassVar[str | None] = None
+    SUBJECT: ClassVar[str] = ""
+
+    meta: Meta
+
+    @property
+    def subject_id(self) -> str:
+        """What it is about: the Kafka key and `ce_subject`."""
+        value: object = self
+        for name in self.SUBJECT.split("."):
+            value = getattr(value, name)
+        return str(value)

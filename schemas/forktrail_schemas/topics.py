@@ -1,0 +1,46 @@
+"""Topic names and how each topic is made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+RUN_TOPIC_PREFIX = "forktrail.run."
+RECORD_BYTES_MAX = 4_194_304
+
+
+@dataclass(frozen=True)
+class TopicSpec:
+    """A topic as it should be made."""
+
+    name: str
+    partitions: int
+    config: dict[str, str]
+
+
+def run_topic(run: str) -> str:
+    """The topic of a run."""
+    return RUN_TOPIC_PREFIX + run
+
+
+def run_of_topic(topic: str) -> str | None:
+    """The run of a topic, or None where it isn't a run's."""
+    return topic.removeprefix(RUN_TOPIC_PREFIX) if topic.startswith(RUN_TOPIC_PREFIX) else None
+
+
+def run_topic_spec(run: str) -> TopicSpec:
+    """One partition, kept for ever, times as the writers gave them."""
+    return TopicSpec(
+        run_topic(run),
+        1,
+        {
+            "cleanup.policy": "delete",
+            "retention.ms": "-1",
+            "retention.bytes": "-1",
+            "message.timestamp.type": "CreateTime",
+            "max.message.bytes": str(RECORD_BYTES_MAX),
+        },
+    )
+
+
+# The directory of runs: the last announcement of each run id, for ever.
+DIRECTORY = TopicSpec("forktrail.runs", 64, {"cleanup.policy": "compact"})

@@ -1,0 +1,233 @@
+"""`forktrail report`, `approve`, `deny`, `review` and `retry` on a real broker."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+from support.command_line import CommandLine
+from support.staff import EXPORT, GATEWAY, INVOICE, observe, report
+
+from forktrail_projectors.reader import LogReader
+from forktrail_schemas.settings import Settings
+
+
+def end_of(settings: Settings, run: str) -> int:
+    with LogReader(settings.bootstrap_servers, run) as reader:
+        return reader.end()
+
+
+def causes_of(forktrail: CommandLine, run: str, offset: int) -> list[str]:
+    cypher = "MATCH (c:Event)-[:CAUSED]->(e:Event) WHERE e.offset = $offset RETURN c.id AS id"
+    return [row["id"] for row in forktrail.ok("query", run, cypher, "--param", f"offset={offset}", "--json").json]
+
+
+def approved(forktrail: CommandLine, run: str, test: str = GATEWAY) -> str:
+    case = report(forktrail, run, test)
+    forktrail.ok("approve", run, case, "--key", "olga")
+    return case
+
+
+class TestReport:
+    def test_opens_a_case_in_the_reporters_name(self, forktrail: CommandLine, run: str) -> None:
+        said = forktrail.ok("report", run, GATEWAY, "--as", "rita", "--summary", "look here", "--format", "json").json
+        assert (said["verdict"], said["outcome"]) == ("valid", "case_opened")
+        rows = forktrail.ok("query", run, "MATCH (c:`Case`) RETURN c.id AS id, c.proposer AS proposer", "--json").json
+        assert rows == [{"id": said["case_id"], "proposer": "rita"}]
+
+    def test_of_a_tested_test_is_kept_and_names_the_case(self, forktrail: CommandLine, run: str) -> None:
+        case = report(forktrail, run)
+        again = forktrail.ok("report", run, GATEWAY, "--summary", "again", "--format", "json").json
+        assert (again["outcome"], again["case_id"]) == ("case_exists", case)
+
+    def test_without_support_is_kept_and_says_where_to_look(self, forktrail: CommandLine, run: str) -> None:
+        said = forktrail.ok("report", run, INVOICE, "--summary", "too early")
+        assert said.out.startswith("support_missing")
+        assert "why-not" in said.err
+
+    def test_past_the_case_budget_is_kept(self, forktrail: CommandLine, run: str) -> None:
+        forktrail.ok("budget", run, "cases=0")
+        said = forktrail.ok("report", run, GATEWAY, "--summary", "x", "--format", "json").json
+        assert (said["outcome"], said["case_id"]) == ("budget_exhausted", None)
+
+    def test_of_an_unknown_test_is_not_found_and_not_sent(
+        self, forktrail: CommandLine, run: str, settings: Settings
+    ) -> None:
+        end = end_of(settings, run)
+        assert forktrail("report", run, "no-such-test", "--summary", "x").code == 3
+        assert end_of(settings, run) == end
+
+    def test_serves_the_runs_goal(self, forktrail: CommandLine, run: str) -> None:
+        report(forktrail, run)
+        cypher = "MATCH (r:Run), (e:Event) WHERE e.goal = r.goal AND e.type = $type RETURN e.offset"
+        assert len(forktrail.ok("query", run, cypher, "--param", "type=forktrail.ReportFiled", "--json").json) == 1
+
+
+class TestDecisions:
+    def test_an_approval_says_who_and_is_caused_by_the_case(self, forktrail: CommandLine, run: str) -> None:
+        opened = forktrail.ok("report", run, GATEWAY, "--summary", "x", "--format", "json").json
+        said = forktrail.ok("approve", run, opened["case_id"], "--key", "olga", "--format", "json").json
+        assert (said["decision"], said["approver"], said["test_id"]) == ("approve", "olga", GATEWAY)
+        assert causes_of(forktrail, run, said["offset"]) == [opened["event_id"]]
+
+    def test_a_second_approval_is_void_in_one_line(self, forktrail: CommandLine, run: str) -> None:
+        case = approved(forktrail, run)
+        said = forktrail("approve", run, case, "--key", "olga")
+        assert said.code == 1
+        assert said.out == ""
+        assert said.err.startswith("forktrail approve: already_decided:")
+        assert said.err.count("\n") == 1
+
+    def test_a_denied_case_can_not_be_approved(self, forktrail: CommandLine, run: str) -> None:
+        case = report(forktrail, run)
+        assert "denied by olga" in forktrail.ok("deny", run, case, "--key", "olga", "--reason", "out of scope").out
+        assert forktrail("approve", run, case, "--key", "olga").code == 1
+
+    def test_of_two_processes_approving_at_once_one_is_told(self, forktrail: CommandLine, run: str) -> None:
+        case = report(forktrail, run)
+        words = [sys.executable, "-m", "forktrail_lab", "approve", run, case, "--key", "olga"]
+        both = [
+            subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=dict(os.environ))
+            for _ in range(2)
+        ]
+        said = [process.communicate(timeout=60) for process in both]
+        assert sorted(process.returncode for process in both) == [0, 1]
+        assert sum("already_decided" in err for _, err in said) == 1
+
+    def test_a_key_without_the_role_is_refused_with_a_hint(self, forktrail: CommandLine, run: str) -> None:
+        case = report(forktrail, run)
+        said = forktrail("approve", run, case, "--key", "ravi")
+        assert said.code == 1
+        assert "role_missing" in said.err
+        assert "key list" in said.err
+
+    def test_a_key_that_is_not_registered_is_refused(self, forktrail: CommandLine, run: str) -> None:
+        case = report(forktrail, run)
+        forktrail.ok("key", "new", "mallory")
+        said = forktrail("approve", run, case, "--key", "mallory")
+        assert said.code == 1
+        assert "unknown_key" in said.err
+
+    def test_a_key_that_is_not_there_is_not_found(self, forktrail: CommandLine, run: str) -> None:
+        case = report(forktrail, run)
+        assert forktrail("approve", run, case, "--key", "nobody").code == 3
+
+
+class TestNamingACase:
+    def test_the_first_characters_are_enough(self, forktrail: CommandLine, run: str) -> None:
+        case = report(forktrail, run)
+        said = forktrail.ok("approve", run, case[:9], "--key", "olga", "--format", "json").json
+        assert said["case_id"] == case
+
+    def test_case_may_be_left_out(self, forktrail: CommandLine, run: str) -> None:
+        case = report(forktrail, run)
+        digits = case.removeprefix("case-")[:4]
+        assert forktrail.ok("approve", run, digits, "--key", "olga", "--format", "json").json["case_id"] == case
+
+    def test_an_unknown_one_is_not_found_and_nothing_is_sent(
+        self, forktrail: CommandLine, run: str, settings: Settings
+    ) -> None:
+        report(forktrail, run)
+        end = end_of(settings, run)
+        for name in ("case-zz", "nothing", "case-" + "0" * 20, "%", "case-_"):
+            assert forktrail("approve", run, name, "--key", "olga").code == 3
+        assert end_of(settings, run) == end
+
+    def test_an_ambiguous_one_is_refused_with_a_list(
+        self, forktrail: CommandLine, run: str, settings: Settings
+    ) -> None:
+        # 17 cases of one retried test: two of them begin with the same hex digit.
+        cases = [self.inconclusive(forktrail, run, settings) for _ in range(17)]
+        digits = [case.removeprefix("case-")[0] for case in cases]
+        twice = next(digit for digit in digits if digits.count(digit) > 1)
+        said = forktrail("approve", run, twice, "--key", "olga")
+        assert said.code == 2
+        for case in cases:
+            if case.startswith(f"case-{twice}"):
+                assert case in said.err
+
+    def inconclusive(self, forktrail: CommandLine, run: str, settings: Settings) -> str:
+        case = approved(forktrail, run, EXPORT)
+        observe(settings, run, case, "inconclusive")
+        forktrail.ok("retry", run, case, "--key", "olga")
+        return case
+
+    @pytest.mark.parametrize("name", ["", "case-"])
+    def test_no_characters_are_no_name(self, name: str, forktrail: CommandLine, run: str) -> None:
+        report(forktrail, run)
+        assert forktrail("approve", run, name, "--key", "olga").code == 2
+
+
+class TestReview:
+    def test_accepting_a_reproduced_observation_makes_a_finding(
+        self, forktrail: CommandLine, run: str, settings: Settings
+    ) -> None:
+        case = approved(forktrail, run)
+        observed = observe(settings, run, case, "reproduced")
+        said = forktrail.ok("review", run, case, "accept", "--key", "ravi", "--format", "json").json
+        rows = forktrail.ok(
+            "query", run, "MATCH (f:Finding)-[:ENABLES]->(c:Capability) RETURN f.id AS id, c.id AS capability", "--json"
+        ).json
+        assert rows == [{"id": said["finding_id"], "capability": "internal-route-access"}]
+        assert causes_of(forktrail, run, said["offset"]) == [observed]
+        assert forktrail.ok("run", "show", run, "--format", "json").json["findings_current"] == 1
+
+    @pytest.mark.parametrize(("outcome", "decision"), [("not_reproduced", "accept"), ("reproduced", "reject")])
+    def test_no_finding_comes_of(
+        self, outcome: str, decision: str, forktrail: CommandLine, run: str, settings: Settings
+    ) -> None:
+        case = approved(forktrail, run)
+        observe(settings, run, case, outcome)
+        said = forktrail.ok("review", run, case, decision, "--key", "ravi", "--format", "json").json
+        assert said["finding_id"] is None
+        assert forktrail.ok("run", "show", run, "--format", "json").json["findings"] == 0
+
+    def test_a_second_review_is_void(self, forktrail: CommandLine, run: str, settings: Settings) -> None:
+        case = approved(forktrail, run)
+        observe(settings, run, case, "reproduced")
+        forktrail.ok("review", run, case, "reject", "--key", "ravi")
+        said = forktrail("review", run, case, "accept", "--key", "ravi")
+        assert said.code == 1
+        assert "already_reviewed" in said.err
+
+    def test_before_an_observation_nothing_is_sent(self, forktrail: CommandLine, run: str, settings: Settings) -> None:
+        case = approved(forktrail, run)
+        end = end_of(settings, run)
+        said = forktrail("review", run, case, "accept", "--key", "ravi")
+        assert said.code == 2
+        assert "no_observation" in said.err
+        assert end_of(settings, run) == end
+
+    def test_the_approver_may_not_review_unless_the_run_lets_one_person_do_both(
+        self, forktrail: CommandLine, run: str, settings: Settings
+    ) -> None:
+        forktrail.ok("key", "new", "olga-2")
+        forktrail.ok("key", "register", run, "olga-2", "--role", "reviewer", "--holder", "olga")
+        case = approved(forktrail, run)
+        observe(settings, run, case, "reproduced")
+        said = forktrail("review", run, case, "accept", "--key", "olga-2")
+        assert said.code == 1
+        assert "same_person" in said.err
+        assert "same-person-may-review=true" in said.err
+        forktrail.ok("set", run, "same-person-may-review=true")
+        forktrail.ok("review", run, case, "accept", "--key", "olga-2")
+
+
+class TestRetry:
+    def test_an_inconclusive_test_may_be_reported_again(
+        self, forktrail: CommandLine, run: str, settings: Settings
+    ) -> None:
+        case = approved(forktrail, run)
+        observe(settings, run, case, "inconclusive")
+        assert forktrail.ok("report", run, GATEWAY, "--summary", "x").out.startswith("case_exists")
+        forktrail.ok("retry", run, case, "--key", "olga", "--reason", "it was down")
+        assert report(forktrail, run) != case
+
+    def test_another_outcome_is_not_retried(self, forktrail: CommandLine, run: str, settings: Settings) -> None:
+        case = approved(forktrail, run)
+        observe(settings, run, case, "not_reproduced")
+        said = forktrail("retry", run, case, "--key", "olga")
+        assert said.code == 1
+        assert "not_inconclusive" in said.err

@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import pytest
+
+from forktrail_projectors.state import (
+    EdgeKey,
+    EdgesKey,
+    KeyNotPrefetched,
+    NodeChange,
+    NodeKey,
+    Overlay,
+    Row,
+    edge_order,
+)
+
+CASE, TEST = NodeKey("Case", "c"), NodeKey("TestCase", "t")
+ATTEMPT = EdgeKey("ATTEMPTS", CASE, TEST)
+AT_TEST, FROM_CASE = EdgesKey("ATTEMPTS", "target", TEST), EdgesKey("ATTEMPTS", "source", CASE)
+
+
+class Source:
+    """Rows that count how often they were asked for."""
+
+    def __init__(self, nodes: dict[NodeKey, Row] | None = None, edges: Collection[EdgeKey] = ()) -> None:
+        self._nodes = nodes or {}
+        self._edges = edges
+        self.asked: list[NodeKey | EdgesKey] = []
+
+    def nodes(self, keys: Collection[NodeKey]) -> dict[NodeKey, Row]:
+        self.asked += keys
+        return {key: self._nodes[key] for key in keys if key in self._nodes}
+
+    def edges(self, keys: Collection[EdgesKey]) -> dict[EdgesKey, tuple[EdgeKey, ...]]:
+        self.asked += keys
+        return {key: tuple(edge for edge in self._edges if _at(edge, key)) for key in keys}
+
+
+def _at(edge: EdgeKey, key: EdgesKey) -> bool:
+    return edge.table == key.table and (edge.source if key.end == "source" else edge.target) == key.node
+
+
+def test_a_key_that_was_not_prefetched_is_named() -> None:
+    overlay = Overlay(Source({CASE: {"id": "c"}}, [ATTEMPT]))
+    with pytest.raises(KeyNotPrefetched) as node:
+        overlay.node(*CASE)
+    with pytest.raises(KeyNotPrefetched) as edges:
+        overlay.edges("ATTEMPTS", "target", TEST)
+    with pytest.raises(KeyNotPrefetched) as put:
+        overlay.put_node(CASE, {"id": "c"})
+    assert [caught.value.key for caught in (node, edges, put)] == [CASE, AT_TEST, CASE]
+    assert not overlay.changes
+
+
+def test_prefetched_rows_and_relations_are_the_sources() -> None:
+    overlay = Overlay(Source({CASE: {"id": "c"}}, [ATTEMPT]))
+    overlay.prefetch([CASE, TEST, AT_TEST])
+    assert overlay.node(*CASE) == {"id": "c"}
+    assert overlay.node(*TEST) is None
+    assert overlay.edges("ATTEMPTS", "target", TEST) == (ATTEMPT,)
+
+
+def test_a_key_is_asked_for_once() -> None:
+    source = Source()
+    overlay = Overlay(source)
+    overlay.prefetch([CASE, CASE, AT_TEST, AT_TEST])
+    overlay.prefetch([CASE, AT_TEST])
+    assert source.asked == [CASE, AT_TEST]
+
+
+def test_prefetching_again_does_not_undo_a_change() -> None:
+    overlay = Overlay(Source({CASE: {"id": "c", "status": "proposed"}}))
+    overlay.prefetch([CASE])
+    overlay.put_node(CASE, {"id": "c", "status": "approved"})
+    overlay.prefetch([CASE])
+    assert overlay.node(*CASE) == {"id": "c", "status": "approved"}
+
+
+def test_changes_of_a_key_are_coalesced_from_first_to_last() -> None:
+    overlay = Overlay(Source({CASE: {"status": "1"}}))
+    overlay.prefetch([CASE, TEST])
+    for key, status in ((CASE, "2"), (TEST, "a"), (CASE, "3"), (TEST, "b")):
+        overlay.put_node(key, {"status": status})
+    assert overlay.changes.nodes == {
+        CASE: NodeChange({"status": "1"}, {"status": "3"}),
+        TEST: NodeChange(None, {"status": "b"}),
+    }
+
+
+@pytest.mark.parametrize("prefetched_first", [True, False])
+def test_a_new_relation_is_seen_at_both_ends_whenever_they_were_prefetched(prefetched_first: bool) -> None:
+    older = EdgeKey("ATTEMPTS", NodeKey("Case", "b"), TEST)
+    overlay = Overlay(Source({}, [older]))
+    if prefetched_first:
+        overlay.prefetch([AT_TEST, FROM_CASE])
+    overlay.put_edge(ATTEMPT, {})
+    overlay.prefetch([AT_TEST, FROM_CASE])
+    assert overlay.edges("ATTEMPTS", "target", TEST) == (older, ATTEMPT)
+    assert overlay.edges("ATTEMPTS", "source", CASE) == (ATTEMPT,)
+
+
+def test_a_relation_is_seen_only_in_its_table_and_at_its_end() -> None:
+    overlay = Overlay(Source())
+    keys = [EdgesKey("ATTEMPTS", "source", TEST), EdgesKey("ATTEMPTS", "target", CASE), EdgesKey("X", "target", TEST)]
+    overlay.prefetch(keys[:2])
+    overlay.put_edge(ATTEMPT, {})
+    overlay.prefetch(keys)
+    assert [overlay.edges(*key) for key in keys] == [(), (), ()]
+
+
+def test_a_relation_made_twice_is_one_as_it_was_first() -> None:
+    overlay = Overlay(Source())
+    overlay.put_edge(ATTEMPT, {"created_offset": 1})
+    overlay.put_edge(ATTEMPT, {"created_offset": 2})
+    assert overlay.changes.edges == {ATTEMPT: {"created_offset": 1}}
+
+
+def test_relations_come_sorted_whatever_the_order_they_were_made_in() -> None:
+    offsets = [NodeKey("Event", offset) for offset in (2, 10, 1)]
+    edges = [EdgeKey("PRODUCED", event, CASE) for event in offsets]
+    overlay = Overlay(Source({}, edges[:1]))
+    overlay.prefetch([EdgesKey("PRODUCED", "target", CASE)])
+    for edge in edges[1:]:
+        overlay.put_edge(edge, {})
+    assert [edge.source.id for edge in overlay.edges("PRODUCED", "target", CASE)] == [1, 2, 10]
+    assert sorted(edges, key=edge_order) == [edges[2], edges[0], edges[1]]
+
+
+def test_a_flush_forgets_the_changes_and_keeps_the_rows() -> None:
+    overlay = Overlay(Source())
+    overlay.prefetch([CASE])
+    overlay.put_node(CASE, {"status": "1"})
+    overlay.flushed()
+    assert not overlay.changes
+    overlay.put_node(CASE, {"status": "2"})
+    assert overlay.changes.nodes == {CASE: NodeChange({"status": "1"}, {"status": "2"})}

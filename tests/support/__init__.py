@@ -1,0 +1,1 @@
+"""What tests share: stories told as events, without a broker."""

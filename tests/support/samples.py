@@ -1,0 +1,92 @@
+"""One event of each type, as plain fields: all that a class or the codec needs to be tried on each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from forktrail_schemas import events
+from forktrail_schemas.events.base import Event
+
+EVENT_ID = "017f22e2-79b0-7cc3-98c4-dc0c0c07398f"
+CASE_ID = "case-0123456789abcdef0123"
+DIGEST = "ab" * 32
+
+
+def meta(**changes: Any) -> dict[str, Any]:
+    """The fields of a `meta`, some of them changed."""
+    fields = {
+        "event_id": EVENT_ID,
+        "run": "demo",
+        "occurred_at": 1_700_000_000_000_001,
+        "actor": {"kind": "human", "id": "rita"},
+        "causes": ["00000000-0000-7000-8000-000000000001"],
+        "goal": "goal-0123456789abcdef0123",
+        "execution": {
+            "id": "00000000-0000-7000-8000-000000000002",
+            "behavior": "ask",
+            "version": "1",
+            "handler": "on_case",
+            "match": ["a", "b"],
+            "path": "0.1",
+        },
+        "frame": "frame 1",
+    }
+    return {**fields, **changes}
+
+
+BLOB = {"sha256": DIGEST, "size": 70_000, "media_type": "application/json"}
+
+SAMPLES: dict[type[Event], dict[str, Any]] = {
+    events.RunOpened: {"goal": "look", "revision": "r1", "admin_public_key": DIGEST, "registry": BLOB},
+    events.RunClosed: {"reason": "done"},
+    events.KeyRegistered: {"key_id": DIGEST, "public_key": DIGEST, "holder": "olga", "roles": ["operator", "runner"]},
+    events.KeyRevoked: {"key_id": DIGEST, "reason": "lost"},
+    events.SettingChanged: {"name": "same-person-may-review", "value": "true"},
+    events.BudgetSet: {"name": "cases", "limit": 3},
+    events.GoalSet: {"text": "look deeper"},
+    events.TestRegistered: {
+        "test_id": "gateway",
+        "title": "Gateway",
+        "asset_id": "gateway",
+        "requires": ["a", "b"],
+        "enables": ["c"],
+        "impact": 70,
+        "requests_max": 2,
+        "definition_sha256": DIGEST,
+    },
+    events.ReportFiled: {"test_id": "gateway", "summary": "look here"},
+    events.TestProposed: {
+        "test_id": "gateway",
+        "revision": "r1",
+        "finding_ids": ["finding-0123456789abcdef0123"],
+        "as_of": 12,
+        "rationale": "highest impact",
+    },
+    events.ApprovalDecided: {"subject": {"kind": "case", "id": CASE_ID}, "decision": "approve", "reason": ""},
+    events.TestStarted: {"case_id": CASE_ID, "approval_id": "approval-0123456789abcdef0123"},
+    events.ObservationRecorded: {
+        "case_id": CASE_ID,
+        "test_id": "gateway",
+        "revision": "r1",
+        "outcome": "reproduced",
+        "reason": "rule 1",
+        "evidence": BLOB,
+        "requests": 2,
+        "interrupted": False,
+        "receipt": "{}",
+    },
+    events.ReviewDecided: {
+        "case_id": CASE_ID,
+        "observation_id": "observation-0123456789abcdef0123",
+        "decision": "accept",
+        "note": "seen",
+    },
+    events.RevisionAdvanced: {"from_revision": "r1", "to_revision": "r2", "reason": "fixed"},
+    events.RetryRequested: {"case_id": CASE_ID, "reason": "service was down"},
+    events.FindingWithdrawn: {"finding_id": "finding-0123456789abcdef0123", "reason": "wrong"},
+}
+
+
+def sample(cls: type[Event], **changes: Any) -> dict[str, Any]:
+    """The fields of one event of the type, some of them changed."""
+    return {"meta": meta(), **SAMPLES[cls], **changes}

@@ -1,0 +1,73 @@
+"""A run opened on the command line with the shipped registry, people's keys registered in it, and a stand-in runner.
+
+The stand-in writes what a runner would, without a request: commands about observations need some to be there.
+"""
+
+from __future__ import annotations
+
+from forktrail_lab.registry import shipped_registry_path
+from forktrail_producers.keys import KeyStore
+from forktrail_producers.producer import Producer, meta
+from forktrail_projectors.projection import fold_in_memory
+from forktrail_projectors.receipts import Statement, sign_receipt
+from forktrail_projectors.state import NodeKey
+from forktrail_schemas.events import ObservationRecorded, TestStarted
+from forktrail_schemas.settings import Settings
+from forktrail_schemas.wire import build
+from support.command_line import CommandLine
+
+GATEWAY, INVOICE, EXPORT = "gateway-routing-context", "invoice-tenant-boundary", "export-scope"
+ROLES = {"olga": "operator", "ravi": "reviewer", "runner-1": "runner"}
+EVIDENCE_SHA256 = "e" * 64
+
+
+def open_staffed_run(forktrail: CommandLine) -> str:
+    """A new run with a key for an operator, a reviewer and a runner; returns its id."""
+    run = open_run(forktrail)
+    for name, role in ROLES.items():
+        forktrail.ok("key", "new", name)
+        forktrail.ok("key", "register", run, name, "--role", role)
+    return run
+
+
+def open_run(forktrail: CommandLine, *words: str) -> str:
+    """A new run with the shipped registry; returns its id."""
+    registry = str(shipped_registry_path())
+    return forktrail.ok("run", "open", "--registry", registry, "--goal", "see what breaks", *words).out.strip()
+
+
+def report(forktrail: CommandLine, run: str, test: str = GATEWAY) -> str:
+    """A report by rita; returns the id of the case that it opens."""
+    said = forktrail.ok("report", run, test, "--as", "rita", "--summary", "look here", "--format", "json").json
+    assert said["outcome"] == "case_opened", said
+    return str(said["case_id"])
+
+
+def observe(settings: Settings, run: str, case_id: str, outcome: str) -> str:
+    """Take an approved case and observe it as `runner-1`; returns the observation's event id."""
+    key = KeyStore(settings.keys_dir).load("runner-1")
+    graph, _ = fold_in_memory(settings, run)
+    case = graph.nodes([NodeKey("Case", case_id)])[NodeKey("Case", case_id)]
+    statement = Statement(EVIDENCE_SHA256, case_id, str(case["test"]), str(case["revision"]), outcome)
+    started = build(
+        TestStarted,
+        {"meta": meta(run, "service", "runner-1"), "case_id": case_id, "approval_id": case["approval"]},
+    )
+    observed = build(
+        ObservationRecorded,
+        {
+            "meta": meta(run, "service", "runner-1"),
+            "case_id": case_id,
+            "test_id": case["test"],
+            "revision": case["revision"],
+            "outcome": outcome,
+            "reason": "as the test says",
+            "evidence": {"sha256": EVIDENCE_SHA256, "size": 100, "media_type": "application/json"},
+            "requests": 2,
+            "interrupted": False,
+            "receipt": sign_receipt(statement, key),
+        },
+    )
+    with Producer(settings.bootstrap_servers) as producer:
+        producer.emit_all([(started, key), (observed, key)])
+    return observed.meta.event_id
