@@ -14,6 +14,7 @@ from forktrail_schemas.errors import Corruption, ForeignTransaction, LogUnavaila
 from forktrail_schemas.topics import run_topic
 
 BATCH_RECORDS = 1_000
+FETCH_WAIT_MS = 10
 
 
 class LogReader:
@@ -43,6 +44,8 @@ class LogReader:
                 "enable.auto.commit": False,
                 "enable.partition.eof": True,
                 "auto.offset.reset": "error",
+                # A fetch at the end of the log would hold the next one back for half a second.
+                "fetch.wait.max.ms": FETCH_WAIT_MS,
                 # A run topic holds no transactions; if one got in, its markers must show as gaps.
                 "isolation.level": "read_uncommitted",
             },

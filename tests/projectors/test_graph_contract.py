@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from forktrail_projectors.graph import cursor_table, cypher, reads, session, writes
+from forktrail_projectors.graph.checks import check_rows
 from forktrail_projectors.graph.cypher import CypherGraph
 from forktrail_projectors.graph.memory import MemoryGraph
 from forktrail_projectors.graph.protocol import Cursor, Graph
@@ -292,6 +293,9 @@ BROKEN = {
             (*node("Case", "none"), node("Case", "none", status="open")[1]),
         ),
     ),
+    "a row that breaks its table": changes(GOOD, node("Goal", "g", text=1)),
+}
+MISSHAPEN = {
     "column missing": changes(GOOD, (NodeKey("Goal", "g"), {"id": "g"})),
     "column unknown": changes(GOOD, (NodeKey("Asset", "a"), {**node("Asset", "a")[1], "colour": "red"})),
     "key differs from row": changes(GOOD, (NodeKey("Asset", "a"), node("Asset", "b")[1])),
@@ -324,6 +328,16 @@ def test_a_faulty_batch_writes_nothing_and_the_next_one_is_fine(graph: Graph, fa
     graph.commit(changes(GOOD), cursor(8))
     assert graph.cursor() == cursor(8)
     assert content(graph) == before | {GOOD[0]: GOOD[1]}
+
+
+@pytest.mark.parametrize("fault", MISSHAPEN)
+def test_a_row_that_breaks_its_table_is_refused(fault: str) -> None:
+    with pytest.raises(GraphError):
+        check_rows(MISSHAPEN[fault])
+
+
+def test_rows_that_fit_their_tables_are_let_through() -> None:
+    check_rows(changes(*rows_of_every_value(), edges=(OLD_EDGE,)))
 
 
 def test_a_faulty_batch_leaves_nothing_in_the_file(tmp_path: Path) -> None:
@@ -405,11 +419,12 @@ def test_random_commits_leave_every_graph_equal(graph: Graph, narrow: bool, monk
         monkeypatch.setattr(cypher, "ROWS_PER_STATEMENT", 3)
         monkeypatch.setattr(cypher, "OLD_VERSIONS_MAX", 20)
         monkeypatch.setattr(cursor_table, "COMMITS_PER_PRUNING", 4)
-        monkeypatch.setattr(session, "STATEMENTS_PER_SESSION", 30)
+        monkeypatch.setattr(session, "STATEMENTS_PER_SESSION", 100)
         monkeypatch.setattr(session, "ROWS_PER_FETCH", 7)
     dice = random.Random(SEED)
     expected = MemoryGraph()
-    for number in range(1, 26):
+    commits = 12 if narrow else 25
+    for number in range(1, commits + 1):
         made = random_changes(dice, expected)
         graph.commit(made, cursor(number))
         expected.commit(made, cursor(number))
@@ -423,7 +438,7 @@ def test_random_commits_leave_every_graph_equal(graph: Graph, narrow: bool, monk
         assert graph.nodes(keys) == expected.nodes(keys), f"seed {SEED}, commit {number}"
         assert graph.edges(edges) == expected.edges(edges), f"seed {SEED}, commit {number}"
     assert content(graph) == content(expected), f"seed {SEED}"
-    assert graph.cursor() == cursor(25)
+    assert graph.cursor() == cursor(commits)
 
 
 def random_value(dice: random.Random, kind: ColumnType) -> Value:

@@ -92,7 +92,12 @@ def test_an_observation_is_held_to_its_own_fields() -> None:
     observation = story.observation(case, "reproduced")
     assert receipt_fault(observation, RUNNER) is None
     assert receipt_fault(observation, ADMIN) is not None
-    for change in ({"outcome": "inconclusive"}, {"revision": "r2"}, {"test_id": "other"}, {"case_id": "case-" + "0" * 20}):
+    for change in (
+        {"outcome": "inconclusive"},
+        {"revision": "r2"},
+        {"test_id": "other"},
+        {"case_id": "case-" + "0" * 20},
+    ):
         assert receipt_fault(observation.model_copy(update=change), RUNNER) == "it states something else"
     evidence = observation.evidence.model_copy(update={"sha256": "f" * 64})
     assert receipt_fault(observation.model_copy(update={"evidence": evidence}), RUNNER) == "it states something else"

@@ -40,6 +40,7 @@ def test_an_opening_makes_the_run_its_goal_first_revision_admin_and_budgets() ->
             "run_id": "story",
             "status": "open",
             "goal": goal,
+            "registry_sha256": None,
             "active_revision": "r7",
             "revisions": 1,
             "last_case": None,
@@ -80,6 +81,14 @@ def test_an_opening_makes_the_run_its_goal_first_revision_admin_and_budgets() ->
     expected[NodeKey("Identity", id)] = {"id": id, "offset": 0, "value_sha256": digest}
     expected |= {EdgeKey("PRODUCED", event, key): {} for key in domain}
     assert story.rows() == expected
+
+
+def test_an_opening_keeps_the_digest_of_its_registry() -> None:
+    story = Story()
+    registry = {"sha256": "c" * 64, "size": 1, "media_type": "application/json"}
+    fields = {"goal": "", "revision": "r1", "admin_public_key": ADMIN.public_key, "registry": registry}
+    assert story.signed(events.RunOpened, ADMIN, **fields)[1].valid
+    assert story.row("Run", "run")["registry_sha256"] == "c" * 64
 
 
 def opened() -> Story:

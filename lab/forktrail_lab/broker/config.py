@@ -30,16 +30,22 @@ def compose_file() -> Path | None:
     return next((path for path in candidates if path.is_file()), None)
 
 
-def server_properties(template: str, *, port: int, controller_port: int, data: Path) -> str:
-    """Fill in the template of server.properties.
+def check_paths(data: Path, libs: Path) -> None:
+    """Refuse paths that can't be written where they have to stand.
 
     Raises:
-        BrokerError: the data folder's path has a comma, at which Kafka would split it (`path_unusable`).
+        BrokerError: Kafka would split the data folder at a comma, or Java the class path at a colon
+            (`path_unusable`).
     """
-    if "," in str(data):
-        raise BrokerError(
-            f"Kafka can't use a path with a comma: {data}", code="path_unusable", hint="set FORKTRAIL_HOME"
-        )
+    for path, separator, name in ((data, ",", "comma"), (libs, ":", "colon")):
+        if separator in str(path):
+            raise BrokerError(
+                f"the broker can't use a path with a {name}: {path}", code="path_unusable", hint="set FORKTRAIL_HOME"
+            )
+
+
+def server_properties(template: str, *, port: int, controller_port: int, data: Path) -> str:
+    """Fill in the template of server.properties."""
     return Template(template).substitute(PORT=port, CONTROLLER_PORT=controller_port, DATA=_properties_value(str(data)))
 
 

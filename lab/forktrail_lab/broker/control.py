@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,12 +15,11 @@ from forktrail_lab.broker.java_broker import launch, wait_ready
 from forktrail_lab.broker.layout import BrokerLayout
 from forktrail_lab.broker.lock import Report, exclusive
 from forktrail_lab.broker.probe import LOOPBACK, PROBE_TIMEOUT_S, port_is_free, view_kafka
-from forktrail_lab.broker.process import POLL_S, terminate
+from forktrail_lab.broker.process import terminate
 from forktrail_lab.broker.state import BrokerState, read_state, write_state
 from forktrail_schemas.errors import BrokerError
 
 STOP_GRACE_S = 30.0
-PORT_WAIT_S = 5.0
 _AT_WORK = "starting or stopping the broker"
 # The errors for which Docker is a remedy: it brings along what they miss.
 REPLACED_BY_DOCKER = ("java_missing", "java_too_old", "maven_missing")
@@ -70,11 +68,9 @@ def start(layout: BrokerLayout, port: int, report: Report, search_path: str | No
             `start_timeout`, after which it still may come up.
     """
     with exclusive(layout.lock_file, _AT_WORK, report):
-        ran_before = layout.state_file.exists()
         if state := _running_state(layout, report):
             return Started(state, was_running=True)
-        # A process that was killed counts as gone a moment before the kernel closes its ports.
-        if not _comes_free(port, PORT_WAIT_S if ran_before else 0.0):
+        if not port_is_free(port):
             raise BrokerError(
                 f"port {port} of {LOOPBACK} is taken by another process",
                 code="port_taken",
@@ -96,15 +92,6 @@ def _running_state(layout: BrokerLayout, report: Report) -> BrokerState | None:
         report(f"process {state.pid} of the broker has just ended; starting it again")
         return None
     return state
-
-
-def _comes_free(port: int, wait_s: float) -> bool:
-    deadline = time.monotonic() + wait_s
-    while not port_is_free(port):
-        if time.monotonic() >= deadline:
-            return False
-        time.sleep(POLL_S)
-    return True
 
 
 def _launch(layout: BrokerLayout, port: int, report: Report, search_path: str | None) -> BrokerState:

@@ -40,7 +40,10 @@ def find_java(search_path: str | None = None) -> Java:
     if executable is None:
         raise BrokerError("Java is not installed", code="java_missing", hint=_HINT)
     # macOS has a `java` that only says that there is no Java.
-    answer = subprocess.run([executable, "-version"], capture_output=True, text=True, errors="replace")
+    try:
+        answer = subprocess.run([executable, "-version"], capture_output=True, text=True, errors="replace")
+    except OSError as error:
+        raise BrokerError(f"{executable} doesn't run: {error.strerror}", code="java_missing", hint=_HINT) from error
     version = _VERSION.search(answer.stderr + answer.stdout)
     if answer.returncode != 0 or version is None:
         raise BrokerError(f"{executable} doesn't run", code="java_missing", hint=_HINT)

@@ -46,10 +46,12 @@ def birth_mark(pid: int) -> str | None:
     if pid <= 0:
         return None
     try:
-        # The name, in parentheses, may hold anything; state is field 3 and start time field 22 (proc(5)).
+        # The name, in parentheses, may hold anything; state is field 3, number of threads 20, start 22 (proc(5)).
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-        return None if fields[0] in "ZX" else f"{boot}:{fields[19]}"
+        # Of a killed process the first thread is a zombie while others still run and hold its ports.
+        ended = fields[0] in "ZX" and int(fields[17]) <= 1
+        return None if ended else f"{boot}:{fields[19]}"
     except OSError:
         if Path("/proc/self").exists():
             return None

@@ -53,6 +53,7 @@ def ensure_formatted(data: Path, format_command: Callable[[str, Path], list[str]
         BrokerError: the folder holds topics, but lacks its identity or metadata log (`data_damaged`), or Kafka's
             formatter failed (`format_failed`).
     """
+    data = data.resolve()
     present = cluster_id_of(data)
     missing = METADATA_FILE if present is None else METADATA_LOG
     if present and any((data / METADATA_LOG).glob("*.log")):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from forktrail_lab.broker.config import compose_file, config_folder, server_properties
+from forktrail_lab.broker.config import check_paths, compose_file, config_folder, server_properties
 from forktrail_schemas.errors import BrokerError
 
 SHARED_MARK = "# --- the same for Docker from here on ---"
@@ -35,10 +35,15 @@ def test_a_path_is_written_as_java_reads_it(path: str, written: str) -> None:
     assert server_properties("${DATA}", port=1, controller_port=2, data=Path(path)) == written
 
 
-def test_a_path_that_kafka_would_split_is_refused() -> None:
+@pytest.mark.parametrize(("data", "libs"), [("/a,b/data", "/libs"), ("/data", "/a:b/libs")])
+def test_a_path_that_kafka_or_java_would_split_is_refused(data: str, libs: str) -> None:
     with pytest.raises(BrokerError) as raised:
-        server_properties("${DATA}", port=1, controller_port=2, data=Path("/a,b"))
+        check_paths(Path(data), Path(libs))
     assert raised.value.code == "path_unusable"
+
+
+def test_blanks_and_accents_are_no_hindrance() -> None:
+    check_paths(Path("/mon été/a:b"), Path("/mon été/a,b"))
 
 
 def test_docker_has_the_same_settings() -> None:

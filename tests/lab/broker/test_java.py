@@ -38,6 +38,14 @@ def test_an_old_java_is_named_with_its_version(fake_tool: Callable[[str, str], s
     assert raised.value.code == "java_too_old"
 
 
+def test_a_java_of_another_machine_counts_as_missing(fake_tool: Callable[[str, str], str]) -> None:
+    folder = fake_tool("java", "")
+    (Path(folder) / "java").write_bytes(b"\x7fELF, but not for this machine")
+    with pytest.raises(BrokerError, match="Exec format error") as raised:
+        find_java(folder)
+    assert raised.value.code == "java_missing"
+
+
 @pytest.mark.parametrize("script", ["echo 'Unable to locate a Java Runtime.' >&2; exit 1", "echo something", "exit 3"])
 def test_a_java_that_does_not_run_counts_as_missing(fake_tool: Callable[[str, str], str], script: str) -> None:
     with pytest.raises(BrokerError) as raised:
