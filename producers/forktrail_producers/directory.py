@@ -13,8 +13,6 @@ from forktrail_schemas.events import RunAnnounced
 from forktrail_schemas.topics import DIRECTORY
 from forktrail_schemas.wire import decode, encode
 
-_BATCH = 500
-
 
 @dataclass(frozen=True)
 class Listing:
@@ -63,6 +61,7 @@ class Directory:
                 "enable.auto.commit": False,
                 "enable.partition.eof": True,
                 "auto.offset.reset": "earliest",
+                "fetch.wait.max.ms": 10,
             },
             logger=LOGGER,
         )
@@ -81,7 +80,8 @@ class Directory:
         found: dict[str, RunAnnounced] = {}
         unreadable = 0
         while open_partitions:
-            messages = consumer.consume(_BATCH, timeout=REQUEST_TIMEOUT_SECONDS)
+            # Each open partition will give one message at least, its end; asking for more would wait for more.
+            messages = consumer.consume(len(open_partitions), timeout=REQUEST_TIMEOUT_SECONDS)
             if not messages:
                 raise LogUnavailable(f"Kafka at {self._bootstrap_servers} stopped answering", hint="try again")
             for message in messages:

@@ -18,6 +18,6 @@ def forktrail(settings: Settings, monkeypatch: pytest.MonkeyPatch, capsys: pytes
 
 
 @pytest.fixture
-def run(forktrail: CommandLine) -> str:
+def run(forktrail: CommandLine, settings: Settings) -> str:
     """A run opened with the shipped registry, with keys for olga (operator), ravi (reviewer) and runner-1."""
-    return open_staffed_run(forktrail)
+    return open_staffed_run(forktrail, settings)

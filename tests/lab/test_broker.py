@@ -23,9 +23,11 @@ from confluent_kafka.cimpl import NewTopic
 
 from forktrail_lab import cli
 from forktrail_lab.broker import control
+from forktrail_lab.broker.java_broker import wait_ready
 from forktrail_lab.broker.layout import BrokerLayout
 from forktrail_lab.broker.probe import free_port
-from forktrail_lab.broker.state import BrokerState, write_state
+from forktrail_lab.broker.process import birth_mark
+from forktrail_lab.broker.state import BrokerState, read_state, write_state
 from forktrail_lab.broker.status import Status, status
 from forktrail_lab.commands import broker as command
 from forktrail_schemas.errors import BrokerError, LogUnavailable
@@ -319,6 +321,18 @@ def test_a_stale_state_file_is_reported_and_healed_and_no_process_is_touched(hom
         assert not layout.state_file.exists()
         assert (bystander.poll() is None) == (whose == "another")
         bystander.kill()
+
+
+def test_a_broker_that_takes_too_long_is_left_to_go_on(home: Path) -> None:
+    own = os.getpid()
+    layout = BrokerLayout.of(home)
+    layout.folder.mkdir(parents=True)
+    state = broker_state(own, birth_mark(own) or "")
+    write_state(layout.state_file, state)
+    with pytest.raises(BrokerError, match="takes no requests") as raised:
+        wait_ready(state, layout, wait_s=0.1)
+    assert raised.value.code == "start_timeout"
+    assert read_state(layout.state_file) == state
 
 
 def test_a_state_file_of_no_sense_is_an_error_with_a_remedy(

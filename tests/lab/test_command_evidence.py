@@ -7,11 +7,15 @@ import subprocess
 import sys
 
 import pytest
-from support.command_line import CommandLine
-from support.staff import EXPORT, GATEWAY, INVOICE, observe, report
 
+from forktrail_producers.producer import Producer, meta
 from forktrail_projectors.reader import LogReader
+from forktrail_schemas.events import ReportFiled
+from forktrail_schemas.ids import derived_id
 from forktrail_schemas.settings import Settings
+from forktrail_schemas.wire import build
+from support.command_line import CommandLine
+from support.staff import GATEWAY, INVOICE, observe, report
 
 
 def end_of(settings: Settings, run: str) -> int:
@@ -138,21 +142,23 @@ class TestNamingACase:
     def test_an_ambiguous_one_is_refused_with_a_list(
         self, forktrail: CommandLine, run: str, settings: Settings
     ) -> None:
-        # 17 cases of one retried test: two of them begin with the same hex digit.
-        cases = [self.inconclusive(forktrail, run, settings) for _ in range(17)]
-        digits = [case.removeprefix("case-")[0] for case in cases]
-        twice = next(digit for digit in digits if digits.count(digit) > 1)
-        said = forktrail("approve", run, twice, "--key", "olga")
+        first = report(forktrail, run)
+        forktrail.ok("revision", "advance", run, "r2", "--key", "olga")
+        digit = first[: len("case-") + 1]
+        second = self.report_under(settings, run, digit)
+        said = forktrail("approve", run, digit, "--key", "olga")
         assert said.code == 2
-        for case in cases:
-            if case.startswith(f"case-{twice}"):
-                assert case in said.err
+        assert first in said.err
+        assert second in said.err
 
-    def inconclusive(self, forktrail: CommandLine, run: str, settings: Settings) -> str:
-        case = approved(forktrail, run, EXPORT)
-        observe(settings, run, case, "inconclusive")
-        forktrail.ok("retry", run, case, "--key", "olga")
-        return case
+    def report_under(self, settings: Settings, run: str, start: str) -> str:
+        """A report whose event id is such that its case's id begins with `start`."""
+        head = meta(run, "human", "rita")
+        while not derived_id("case", str(head["event_id"])).startswith(start):
+            head = meta(run, "human", "rita")
+        with Producer(settings.bootstrap_servers) as producer:
+            producer.emit(build(ReportFiled, {"meta": head, "test_id": GATEWAY, "summary": "again"}))
+        return derived_id("case", str(head["event_id"]))
 
     @pytest.mark.parametrize("name", ["", "case-"])
     def test_no_characters_are_no_name(self, name: str, forktrail: CommandLine, run: str) -> None:

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer as KafkaProducer
-from support.command_line import CommandLine
-from support.staff import GATEWAY, open_run, report
 
 from forktrail_producers.kafka import client_config
 from forktrail_schemas.settings import Settings
 from forktrail_schemas.topics import run_topic
+from support.command_line import CommandLine
+from support.staff import GATEWAY, open_run, report
 
 
 def graph_file(settings: Settings, run: str) -> Path:

@@ -6,9 +6,9 @@ import argparse
 from collections.abc import Iterator
 
 import pytest
-from support.command_line import CommandLine
 
 from forktrail_lab import cli
+from support.command_line import CommandLine
 
 
 @pytest.fixture

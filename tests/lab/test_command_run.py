@@ -9,8 +9,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.command_line import CommandLine
-from support.staff import open_run as opened_run
 
 from forktrail_lab.opening import Opening, open_run
 from forktrail_lab.registry import load_registry, shipped_registry_path
@@ -29,6 +27,8 @@ from forktrail_schemas.settings import Settings
 from forktrail_schemas.signatures import SigningKey
 from forktrail_schemas.topics import run_topic_spec
 from forktrail_schemas.wire import build
+from support.command_line import CommandLine
+from support.staff import open_run as opened_run
 
 REGISTRY = str(shipped_registry_path())
 GOAL = ("--goal", "see what breaks")
@@ -168,7 +168,8 @@ class TestOpen:
         run = new_run_id()
         registry = load_registry(Path(REGISTRY))
         rival = Opening(run, "mine", "rival", SigningKey.generate(), registry)
-        emit, raced = Producer.emit, []
+        emit = Producer.emit
+        raced: list[bool] = []
 
         def emit_after_the_rival(producer: Producer, event: RunOpened, key: SigningKey | None = None) -> int:
             if not raced:

@@ -9,11 +9,10 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from support.driver import Driver
-from support.story import ADMIN, OPERATOR, TOPIC_ID, Story
 
 from forktrail_projectors import merkle
 from forktrail_projectors.fold import FOLD_VERSION, decode_record, fold, known_keys
+from forktrail_projectors.graph.cypher import CypherGraph
 from forktrail_projectors.graph.memory import MemoryGraph
 from forktrail_projectors.projector import Projector
 from forktrail_projectors.record import LogRecord, Verdict
@@ -24,15 +23,17 @@ from forktrail_schemas import events
 from forktrail_schemas.errors import ForeignTransaction
 from forktrail_schemas.events import EVENT_TYPES, RunAnnounced
 from forktrail_schemas.wire import build, encode
+from support.driver import Driver
+from support.story import ADMIN, OPERATOR, TOPIC_ID, Story
 
-SEEDS = (1, 2, 3)
+SEEDS = (1, 2)
 each_seed = pytest.mark.parametrize("seed", SEEDS)
 
 
 @cache
 def long_story(seed: int) -> Story:
-    """Some 400 events, right and wrong; not to be told on."""
-    return Driver(seed).tell(400)
+    """Some 300 events, right and wrong; not to be told on."""
+    return Driver(seed).tell(360)
 
 
 def folded(records: list[LogRecord], batch: int) -> tuple[Projector, MemoryGraph, list[Verdict]]:
@@ -90,7 +91,7 @@ def test_whole_batches_handed_over_again_change_nothing(seed: int) -> None:
 
 
 @each_seed
-@pytest.mark.parametrize("offset", [1, 5, 133, 300])
+@pytest.mark.parametrize("offset", [1, 133])
 def test_a_fold_taken_up_at_any_offset_ends_the_same(seed: int, offset: int) -> None:
     story = long_story(seed)
     graph = MemoryGraph()
@@ -135,6 +136,33 @@ def test_the_cursor_is_past_the_last_record_with_its_hash_and_the_logs_root(seed
 
 def test_every_event_type_has_a_rule() -> None:
     assert RULES.keys() == set(EVENT_TYPES)
+
+
+def test_a_graph_on_disk_ends_as_the_one_in_memory(tmp_path: Path) -> None:
+    story = long_story(1)
+    graph = CypherGraph.open(tmp_path / "run.graph")
+    projector = Projector(graph, TOPIC_ID)
+    assert projector.apply(story.records) == story.projector.apply(story.records)
+    assert dict(graph.rows()) == story.rows()
+    assert projector.cursor == story.projector.cursor
+    assert projector.recomputed_digest() == story.projector.state_digest
+    graph.close()
+
+
+def test_a_graph_on_disk_that_is_closed_between_batches_ends_the_same(tmp_path: Path) -> None:
+    records = long_story(1).records[:120]
+    memory, memory_graph, expected = folded(records, 1_000)
+    verdicts = []
+    for at in range(0, len(records), 60):
+        graph = CypherGraph.open(tmp_path / "run.graph")
+        projector = Projector(graph, TOPIC_ID)
+        batch = records[at : at + 60]
+        verdicts += projector.apply([*batch, *batch])[: len(batch)]
+        rows = dict(graph.rows())
+        graph.close()
+    assert rows == dict(memory_graph.rows())
+    assert projector.cursor == memory.cursor
+    assert verdicts == expected
 
 
 # Purity: what is around the process makes no difference.
@@ -184,7 +212,9 @@ def test_hash_seed_time_zone_locale_and_folder_make_no_difference(tmp_path: Path
         folder = tmp_path / f"folder-{number}"
         folder.mkdir()
         command = [sys.executable, "-c", FOLD_FILE, str(log)]
-        done = subprocess.run(command, cwd=folder, env={**os.environ, **place}, capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            command, cwd=folder, env={**os.environ, **place}, capture_output=True, text=True, check=True
+        )
         assert done.stdout.split() == [digest, digest, story.projector.cursor.accumulator]
 
 
@@ -291,9 +321,7 @@ def test_a_copy_in_the_same_batch_is_a_duplicate() -> None:
 
 def caused(story: Story) -> set[tuple[object, object]]:
     return {
-        (key.source.id, key.target.id)
-        for key in story.rows()
-        if isinstance(key, EdgeKey) and key.table == "CAUSED"
+        (key.source.id, key.target.id) for key in story.rows() if isinstance(key, EdgeKey) and key.table == "CAUSED"
     }
 
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from support.story import ADMIN, RUNNER, STRANGER, Story
 
 from forktrail_projectors.receipts import PAYLOAD_TYPE, Statement, fault_of, receipt_fault, sign_receipt
+from support.story import ADMIN, RUNNER, STRANGER, Story
 
 STATEMENT = Statement("e" * 64, "case-0123456789abcdef0123", "gateway", "r1", "reproduced")
 RECEIPT = sign_receipt(STATEMENT, RUNNER)

@@ -4,10 +4,10 @@ import json
 
 import pytest
 from fastavro.schema import to_parsing_canonical_form
-from support.avro import crc_64_avro
 
 from forktrail_schemas.catalog import by_fingerprint, record_classes, schema_of, schema_sha256, schemas
 from forktrail_schemas.events import EVENT_TYPES, GoalSet, RunAnnounced
+from support.avro import crc_64_avro
 
 # Worked by hand by the rules of the specification's "Parsing Canonical Form": full names, primitives in short form, no
 # annotations, the keys name, type, fields, symbols, items in that order.

@@ -68,5 +68,5 @@ SIGNED_BY = {
 
 
 def test_each_type_asks_for_the_role_that_the_design_says() -> None:
-    found = {role: {cls.__name__ for cls in EVENT_TYPES if cls.ROLE == role} for role in SIGNED_BY}
+    found = {role: {cls.__name__ for cls in EVENT_TYPES if role == cls.ROLE} for role in SIGNED_BY}
     assert found == SIGNED_BY

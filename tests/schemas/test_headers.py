@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 import pytest
-from support.samples import CASE_ID, EVENT_ID, meta, sample
 
 from forktrail_schemas.events import ApprovalDecided, GoalSet
 from forktrail_schemas.headers import contradiction, headers_of, signature_header
 from forktrail_schemas.signatures import SigningKey
 from forktrail_schemas.wire import build
+from support.samples import CASE_ID, EVENT_ID, meta, sample
 
 APPROVAL = build(ApprovalDecided, sample(ApprovalDecided))
 # 1,700,000,000 seconds is 2023-11-14 22:13:20 UTC; the names are those of the CloudEvents 1.0.2 Kafka binding, 3.2.

@@ -52,7 +52,9 @@ def test_a_broken_state_file_is_named_with_what_to_do(tmp_path: Path, content: s
     assert str(path) in caught.value.message
 
 
-@pytest.mark.parametrize("port", ["0", "65536", "-1", "x", "1.5", " 9092", "٩٠٩٢", "9" * 5_000], ids=lambda port: ascii(port)[:9])
+@pytest.mark.parametrize(
+    "port", ["0", "65536", "-1", "x", "1.5", " 9092", "٩٠٩٢", "9" * 5_000], ids=lambda port: ascii(port)[:9]
+)
 def test_a_port_that_is_none_is_refused(tmp_path: Path, port: str) -> None:
     with pytest.raises(InvalidInput, match="1 to 65535"):
         settings(tmp_path, FORKTRAIL_BROKER_PORT=port)

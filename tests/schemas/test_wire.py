@@ -5,8 +5,6 @@ import tracemalloc
 from typing import Any
 
 import pytest
-from support import avro
-from support.samples import EVENT_ID, SAMPLES, meta, sample
 
 from forktrail_schemas.catalog import schema_of
 from forktrail_schemas.errors import EventUnreadable, InvalidEvent
@@ -21,6 +19,8 @@ from forktrail_schemas.events import (
 )
 from forktrail_schemas.events.base import Event
 from forktrail_schemas.wire import HEADER_BYTES, VALUE_BYTES_MAX, build, decode, encode
+from support import avro
+from support.samples import EVENT_ID, SAMPLES, meta, sample
 
 every_type = pytest.mark.parametrize("cls", EVENT_TYPES, ids=lambda cls: str(cls.__name__))
 

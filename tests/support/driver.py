@@ -139,8 +139,10 @@ class Driver:
         self.story.tell(self.story.event(events.GoalSet, causes=[self._an_id()], text="go on"))
 
     def _keys(self) -> None:
-        move = self._chance.choice([lambda: self.story.add_key(STRANGER, "runner"), lambda: self.story.revoke(STRANGER)])
-        move()
+        if self._chance.random() < 0.5:
+            self.story.add_key(STRANGER, "runner")
+        else:
+            self.story.revoke(STRANGER)
 
     def _unsigned(self) -> None:
         subject = {"kind": "case", "id": self._a_case("proposed") or NO_CASE}

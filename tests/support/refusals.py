@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from forktrail_projectors.record import LogRecord
 from forktrail_projectors.state import NodeKey
@@ -40,10 +40,16 @@ def case(table: list[Refusal], code: str, *, takes_id: bool) -> Callable[[Write]
     return put
 
 
-def check_refused(refusal: Refusal) -> None:
-    """The record is void for its reason, and nothing but its own verdict and identity is new or changed."""
+def check(refusal: Refusal) -> None:
+    """Put a case through both halves of what a refusal means."""
     story = Story()
     record = refusal.write(story)
+    event_id = _check_void(story, record, refusal)
+    _check_identity(story, record, event_id, refusal)
+
+
+def _check_void(story: Story, record: LogRecord, refusal: Refusal) -> str:
+    """The record is void for its reason, and nothing but its own verdict and identity is new or changed."""
     before = story.rows()
     verdict = story.append(record)
     after = story.rows()
@@ -56,27 +62,18 @@ def check_refused(refusal: Refusal) -> None:
     assert after.keys() - before.keys() == own
     assert {key: row for key, row in after.items() if key in before} == before
     assert story.projector.recomputed_digest() == story.projector.state_digest
+    return verdict.event_id
 
 
-def check_identity(refusal: Refusal) -> None:
+def _check_identity(story: Story, record: LogRecord, event_id: str, refusal: Refusal) -> None:
     """A late copy stays refused, and another event under the same id is accepted only where the id isn't taken."""
-    story = Story()
-    record = refusal.write(story)
-    event_id = story.append(record).event_id
-    copy = story.append(LogRecord(len(story.records), record.timestamp_ms, record.key, record.value, record.headers))
+    copy = story.append(replace(record, offset=len(story.records)))
     assert not copy.valid
     assert copy.reason == refusal.code
     assert copy.kind == ("duplicate" if refusal.takes_id else "void")
     if NodeKey("Run", "run") in story.rows():
         other = story.tell(story.event(events.GoalSet, event_id=event_id, text="a good event"))
     else:
-        opening = story.event(
-            events.RunOpened,
-            HOLDERS[ADMIN.key_id],
-            event_id=event_id,
-            goal="",
-            revision="r1",
-            admin_public_key=ADMIN.public_key,
-        )
-        other = story.tell(opening, ADMIN)
+        fields = {"goal": "", "revision": "r1", "admin_public_key": ADMIN.public_key}
+        other = story.tell(story.event(events.RunOpened, HOLDERS[ADMIN.key_id], event_id=event_id, **fields), ADMIN)
     assert (other.kind, other.reason) == (("void", "id_reused") if refusal.takes_id else ("valid", ""))

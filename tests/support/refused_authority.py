@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from forktrail_projectors.record import LogRecord
 from forktrail_schemas import events
@@ -28,9 +29,9 @@ def with_header(record: LogRecord, changes: Mapping[str, bytes]) -> LogRecord:
     return replace(record, headers=tuple((name, changes.get(name, value)) for name, value in record.headers))
 
 
-def signature_of(record: LogRecord) -> dict[str, object]:
+def signature_of(record: LogRecord) -> dict[str, Any]:
     """The record's signature header as JSON."""
-    found: dict[str, object] = json.loads(dict(record.headers)[SIGNATURE] or b"")
+    found: dict[str, Any] = json.loads(dict(record.headers)[SIGNATURE] or b"")
     return found
 
 
@@ -91,7 +92,7 @@ def a_payload_type_that_no_text_can_hold(story: Story) -> LogRecord:
 @case(AUTHORITY, "bad_signature", takes_id=False)
 def a_signature_by_a_stranger_under_the_operators_name(story: Story) -> LogRecord:
     record = story.record(ask(story), STRANGER)
-    (entry,) = signature_of(record)["signatures"]  # type: ignore[misc]  # JSON that this test just made
+    (entry,) = signature_of(record)["signatures"]
     forged = {**signature_of(record), "signatures": [{**entry, "keyid": OPERATOR.key_id}]}
     return with_signature(record, json.dumps(forged).encode())
 
@@ -130,7 +131,7 @@ def a_signature_relabelled_with_the_right_payload_type(story: Story) -> LogRecor
 @case(AUTHORITY, "bad_signature", takes_id=False)
 def two_signatures_in_one_envelope(story: Story) -> LogRecord:
     record = story.record(ask(story), OPERATOR)
-    (entry,) = signature_of(record)["signatures"]  # type: ignore[misc]  # JSON that this test just made
+    (entry,) = signature_of(record)["signatures"]
     return with_signature(record, json.dumps({**signature_of(record), "signatures": [entry, entry]}).encode())
 
 
@@ -202,7 +203,9 @@ def an_event_before_the_opening(story: Story) -> LogRecord:
 @case(AUTHORITY, "wrong_run", takes_id=False)
 def an_event_of_another_run(story: Story) -> LogRecord:
     story.open()
-    return story.record(Story("elsewhere").event(events.GoalSet, event_id="0" * 8 + "-0000-7000-8000-" + "9" * 12, text=""))
+    return story.record(
+        Story("elsewhere").event(events.GoalSet, event_id="0" * 8 + "-0000-7000-8000-" + "9" * 12, text="")
+    )
 
 
 @case(AUTHORITY, "wrong_run", takes_id=False)

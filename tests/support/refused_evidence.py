@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -464,8 +465,8 @@ def a_receipt_that_is_none(story: Story) -> LogRecord:
 
 @case(EVIDENCE, "receipt_mismatch", takes_id=False)
 def a_receipt_whose_payload_is_no_base64(story: Story) -> LogRecord:
-    envelope = '{"payload":"é","payloadType":"x","signatures":[{"keyid":"%s","sig":""}]}' % RUNNER.key_id
-    return altered(story, running(story), receipt=envelope)
+    envelope = {"payload": "é", "payloadType": "x", "signatures": [{"keyid": RUNNER.key_id, "sig": ""}]}
+    return altered(story, running(story), receipt=json.dumps(envelope))
 
 
 @case(EVIDENCE, "interrupted_outcome", takes_id=False)
@@ -521,7 +522,7 @@ def _by_the_approver(story: Story) -> LogRecord:
     both = HOLDERS[OPERATOR.key_id]
     assert story.add_key(STRANGER, "reviewer", holder=both).valid
     observation = story.row("Case", case_id)["observation"]
-    fields = {"case_id": case_id, "observation_id": observation, "decision": "reject", "note": ""}
+    fields: dict[str, Any] = {"case_id": case_id, "observation_id": observation, "decision": "reject", "note": ""}
     return story.record(story.event(events.ReviewDecided, both, **fields), STRANGER)
 
 

@@ -11,22 +11,24 @@ from forktrail_producers.producer import Producer, meta
 from forktrail_projectors.projection import fold_in_memory
 from forktrail_projectors.receipts import Statement, sign_receipt
 from forktrail_projectors.state import NodeKey
-from forktrail_schemas.events import ObservationRecorded, TestStarted
+from forktrail_schemas.events import KeyRegistered, ObservationRecorded, TestStarted
 from forktrail_schemas.settings import Settings
+from forktrail_schemas.signatures import SigningKey
 from forktrail_schemas.wire import build
 from support.command_line import CommandLine
 
-GATEWAY, INVOICE, EXPORT = "gateway-routing-context", "invoice-tenant-boundary", "export-scope"
+GATEWAY, INVOICE = "gateway-routing-context", "invoice-tenant-boundary"
 ROLES = {"olga": "operator", "ravi": "reviewer", "runner-1": "runner"}
 EVIDENCE_SHA256 = "e" * 64
 
 
-def open_staffed_run(forktrail: CommandLine) -> str:
+def open_staffed_run(forktrail: CommandLine, settings: Settings) -> str:
     """A new run with a key for an operator, a reviewer and a runner; returns its id."""
     run = open_run(forktrail)
-    for name, role in ROLES.items():
-        forktrail.ok("key", "new", name)
-        forktrail.ok("key", "register", run, name, "--role", role)
+    store = KeyStore(settings.keys_dir)
+    admin = store.load("admin")
+    with Producer(settings.bootstrap_servers) as producer:
+        producer.emit_all([(_registration(run, store.new(name), name, role), admin) for name, role in ROLES.items()])
     return run
 
 
@@ -71,3 +73,8 @@ def observe(settings: Settings, run: str, case_id: str, outcome: str) -> str:
     with Producer(settings.bootstrap_servers) as producer:
         producer.emit_all([(started, key), (observed, key)])
     return observed.meta.event_id
+
+
+def _registration(run: str, key: SigningKey, holder: str, role: str) -> KeyRegistered:
+    fields = {"key_id": key.key_id, "public_key": key.public_key, "holder": holder, "roles": [role]}
+    return build(KeyRegistered, {"meta": meta(run, "human", "admin"), **fields})

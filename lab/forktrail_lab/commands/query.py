@@ -35,7 +35,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="for $name in the statement; a whole number, true, false, null or quoted string, else taken as text",
     )
     parser.add_argument("--no-fold", action="store_true", help="ask the graph as it stands; an error if it is behind")
-    parser.add_argument("--timeout", type=_milliseconds, metavar="SECONDS", help="give up after this long (default: never)")
+    parser.add_argument(
+        "--timeout", type=_milliseconds, metavar="SECONDS", help="give up after this long (default: never)"
+    )
     add_format(parser)
     parser.add_argument(
         "--json", dest="format", action="store_const", const=str(Format.JSON), help="short for --format json"

@@ -17,8 +17,8 @@ EXAMPLE = (
 )
 
 _SAID = {
-    "case_opened": "case {case} waits for approval",
-    "case_exists": "kept; case {case} stands for this test in this revision",
+    "case_opened": "{case} waits for approval",
+    "case_exists": "kept; {case} stands for this test in this revision",
     "support_missing": "kept; what the test requires is not met now",
     "budget_exhausted": "kept; a budget is used up",
 }

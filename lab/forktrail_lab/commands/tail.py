@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Sequence
 
 from forktrail_lab.arguments import add_run
@@ -17,8 +18,10 @@ COLUMNS = ("offset", "time", "type", "actor", "subject", "verdict", "reason")
 # So that a table that goes on stays aligned.
 _WIDTHS_MIN = (6, 24, 18, 12, 24, 10)
 PAGE_EVENTS = 5_000
+DIGITS_SHOWN = 12
+_DIGEST = re.compile("[0-9a-f]{64}")
 _PAGE = """
-MATCH (e:Event) WHERE e.offset >= $start AND e.offset < $end
+MATCH (e:Event) WHERE e.offset >= $start AND e.offset < $until
 RETURN e.offset, e.id, e.type, e.occurred_at, e.actor_kind, e.actor, e.subject, e.verdict, e.reason, e.detail
 ORDER BY e.offset
 """
@@ -47,7 +50,7 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
     printer.print_new()
     if arguments.follow:
         with LogReader(settings.bootstrap_servers, arguments.run) as reader:
-            for batch in reader.follow(printer.next_offset):
+            for batch in reader.follow(min(printer.next_offset, reader.end())):
                 if batch and batch[-1].offset >= printer.next_offset:
                     printer.print_new()
     return ExitCode.OK
@@ -76,7 +79,7 @@ class _Printer:
 
     def _next_page(self) -> tuple[list[dict[str, object]], int]:
         with open_projection(self._settings, self._run, say=note) as projection:
-            bounds = {"start": self.next_offset, "end": self.next_offset + PAGE_EVENTS}
+            bounds = {"start": self.next_offset, "until": self.next_offset + PAGE_EVENTS}
             found = projection.graph.query(_PAGE, bounds)
             return [dict(zip(_FIELDS, row, strict=True)) for row in found.rows], projection.projector.cursor.next_offset
 
@@ -96,10 +99,17 @@ def _row(event: dict[str, object]) -> tuple[object, ...]:
         time_text(event["occurred_at"]),
         str(event["type"]).rpartition(".")[2] or None,
         event["actor"],
-        event["subject"],
+        _short(event["subject"]),
         event["verdict"],
         f"{event['reason'] or ''}{detail}".strip(),
     )
+
+
+def _short(subject: object) -> object:
+    """A digest's first digits; JSON has all of them."""
+    if isinstance(subject, str) and _DIGEST.fullmatch(subject):
+        return f"{subject[:DIGITS_SHOWN]}…"
+    return subject
 
 
 def _offset(text: str) -> int:

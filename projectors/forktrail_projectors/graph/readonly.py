@@ -65,11 +65,11 @@ class _Token(NamedTuple):
 
 
 def check_read_only(cypher: str, parameters: Collection[str] = ()) -> None:
-    """Refuse a statement that could do more than read the graph, or that lacks a parameter.
+    """Refuse a statement that could do more than read the graph, or whose parameters aren't those given.
 
     Args:
         cypher: one statement; a `;` at its end is fine.
-        parameters: names of the parameters it is given. The engine takes a missing one for null.
+        parameters: names of the parameters that it is given. The engine takes a missing one for null.
 
     Raises:
         InvalidInput: what is refused, and what to write instead.
@@ -89,9 +89,11 @@ def check_read_only(cypher: str, parameters: Collection[str] = ()) -> None:
             raise InvalidInput(
                 f"a query can't CALL {after.text}", hint=f"these can be called: {', '.join(sorted(PROCEDURES)).lower()}"
             )
-    missing = {token.text[1:] for token in tokens if token.kind == "parameter"} - set(parameters)
-    if missing:
-        raise InvalidInput(f"the query has no value for ${min(missing)}", hint="give every parameter a value")
+    used = {token.text[1:] for token in tokens if token.kind == "parameter"}
+    if used != set(parameters):
+        name = min(used ^ set(parameters))
+        fault = f"the query has no value for ${name}" if name in used else f"${name} is not in the query"
+        raise InvalidInput(fault, hint="give every parameter a value, and no other")
 
 
 _END = _Token("end", "")
