@@ -12,6 +12,7 @@ import pytest
 from confluent_kafka import Producer as KafkaProducer
 
 from forktrail_producers.kafka import client_config
+from forktrail_projectors.graph.engine import open_database
 from forktrail_schemas.settings import Settings
 from forktrail_schemas.topics import run_topic
 from support.command_line import CommandLine
@@ -44,6 +45,12 @@ class TestTail:
         assert [event["offset"] for event in tail(forktrail, run, "--from", "7")] == [7, 8]
         assert tail(forktrail, run, "--from", "900") == []
 
+    def test_a_table_shortens_digests_and_json_does_not(self, forktrail: CommandLine, run: str) -> None:
+        subject = tail(forktrail, run, "--from", "8")[0]["subject"]
+        assert isinstance(subject, str)
+        assert len(subject) == 64
+        assert f" {subject[:12]}… " in forktrail.ok("tail", run, "--from", "8").out
+
     def test_a_record_that_is_no_event_has_its_line(self, forktrail: CommandLine, run: str, settings: Settings) -> None:
         producer = KafkaProducer(client_config(settings.bootstrap_servers))
         producer.produce(run_topic(run), b"not avro")
@@ -51,6 +58,17 @@ class TestTail:
         lines = forktrail.ok("tail", run).out.splitlines()
         assert lines[0].split() == ["offset", "time", "type", "actor", "subject", "verdict", "reason"]
         assert lines[-1].split()[:7] == ["9", "-", "-", "-", "-", "unreadable", "not_avro"]
+
+    def test_follow_waits_for_an_offset_that_is_not_there_yet(self, forktrail: CommandLine, run: str) -> None:
+        words = [sys.executable, "-m", "forktrail_lab", "tail", run, "--from", "10", "--follow", "--format", "json"]
+        with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=dict(os.environ)) as process:
+            assert process.stdout is not None
+            try:
+                case = report(forktrail, run)
+                forktrail.ok("approve", run, case, "--key", "olga")
+                assert json.loads(process.stdout.readline())["offset"] == 10
+            finally:
+                process.terminate()
 
     def test_follow_prints_what_comes_and_leaves_the_graph_to_others_meanwhile(
         self, forktrail: CommandLine, run: str
@@ -96,6 +114,21 @@ class TestProject:
         assert said.json["state_digest"] == before
         assert "rebuilt from the log" in said.err
         assert list(settings.graphs_dir.glob(f"{run}.aside-*"))
+
+    def test_a_graph_whose_rows_do_not_match_its_digest_is_rebuilt(
+        self, forktrail: CommandLine, run: str, settings: Settings
+    ) -> None:
+        before = forktrail.ok("project", run, "--format", "json").json["state_digest"]
+        database = open_database(graph_file(settings, run))
+        session = database.connect()
+        session.execute("MATCH (k:Key) WHERE k.holder = 'olga' SET k.roles = ['admin']")
+        session.close()
+        database.close()
+        said = forktrail.ok("project", run, "--format", "json")
+        assert (said.json["state_digest"], said.json["rebuilt"]) == (before, True)
+        assert "don't match its digest" in said.err
+        roles = forktrail.ok("query", run, "MATCH (k:Key) WHERE k.holder = 'olga' RETURN k.roles AS roles", "--json")
+        assert roles.json == [{"roles": ["operator"]}]
 
 
 class TestQuery:

@@ -78,7 +78,7 @@ def check_read_only(cypher: str, parameters: Collection[str] = ()) -> None:
     if ";" in [token.text for token in tokens]:
         raise InvalidInput("a query is one statement", hint="send what stands after the ; on its own")
     _check_start(tokens)
-    for token, after, beyond in zip(tokens, [*tokens[1:], _END], [*tokens[2:], _END, _END], strict=True):
+    for token, after, beyond in zip(tokens, [*tokens, _END][1:], [*tokens, _END, _END][2:], strict=True):
         if token.word == "LOAD" or (token.kind == "number" and re.search("load|call", token.text, re.IGNORECASE)):
             raise InvalidInput(
                 f"a query reads no files: {token.text}", hint="a name that is spelled so goes in `backticks`"

@@ -1,0 +1,63 @@
+"""The README says what is so: its commands exist, its code runs, its links and settings are there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from forktrail_lab.cli import COMMANDS, command_parser, load_command
+from forktrail_projectors.reader import LogReader
+from support.raw import make_run
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
+
+
+def forktrail_lines() -> list[list[str]]:
+    """The words of every `forktrail …` call in the README's blocks."""
+    blocks = "\n".join(re.findall(r"```\n(.*?)```", README, re.S))
+    calls = re.findall(r"\bforktrail ((?:[^\n'&|;#)]|'[^']*')+)", blocks)
+    return [re.findall(r"'[^']*'|\S+", call) for call in calls]
+
+
+def test_every_command_line_of_the_readme_is_understood() -> None:
+    lines = forktrail_lines()
+    assert len(lines) >= 14
+    for words in lines:
+        name, *rest = (word.strip("'") for word in words)
+        assert name in COMMANDS, words
+        try:
+            command_parser(name, load_command(name)).parse_args([word.replace("$RUN", "run-1") for word in rest])
+        except SystemExit:
+            pytest.fail(f"the README's `forktrail {' '.join(words)}` is not understood")
+
+
+def test_every_relative_link_of_the_readme_leads_somewhere() -> None:
+    links = [link for link in re.findall(r"\]\(([^)]+)\)", README) if "://" not in link]
+    assert links
+    assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+def test_every_setting_of_the_readme_is_read_somewhere_and_the_other_way_round() -> None:
+    sources = "".join(path.read_text() for folder in ("schemas", "lab") for path in (ROOT / folder).rglob("*.py"))
+    named = set(re.findall(r"FORKTRAIL_[A-Z_]+", README))
+    assert named == set(re.findall(r"FORKTRAIL_[A-Z_]+", sources))
+
+
+def test_the_make_targets_of_the_readme_exist() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    targets = re.findall(r"^make (\w+)", README, re.M)
+    assert targets
+    assert [target for target in targets if not re.search(rf"^{target}:", makefile, re.M)] == []
+
+
+def test_the_code_of_the_readme_emits_an_event(kafka: str, capsys: pytest.CaptureFixture[str]) -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", README, re.S)
+    run = make_run(kafka)
+    code = code.replace("run-3f9a1c2b7d4e", run).replace("127.0.0.1:9092", kafka)
+    exec(compile(code, "README.md", "exec"), {})
+    assert capsys.readouterr().out.strip() == "0"
+    with LogReader(kafka, run) as reader:
+        assert reader.end() == 1
