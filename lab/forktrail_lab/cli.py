@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, cast
 
+from forktrail_lab.output import note, printable
 from forktrail_schemas.errors import ExitCode, ForktrailError
 from forktrail_schemas.settings import Settings
 
@@ -165,11 +166,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         arguments = command_parser(name, module).parse_args(rest)
         return module.run(arguments, Settings.from_environment(os.environ))
     except ForktrailError as error:
-        print(f"{PROGRAM} {name}: {error}", file=sys.stderr)
+        note(printable(f"{PROGRAM} {name}: {error}"))
         return error.exit_code
     except BrokenPipeError:  # the reader of our output, `head` say, has gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.OK
+    except OSError as error:  # a full disk, a folder that may not be written
+        note(printable(f"{PROGRAM} {name}: {type(error).__name__}: {error}"))
+        return ExitCode.ERROR
     except KeyboardInterrupt:
         return 130
 

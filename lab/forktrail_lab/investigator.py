@@ -16,7 +16,6 @@ from forktrail_producers.blobs import BlobStore
 from forktrail_producers.producer import meta
 from forktrail_projectors.discovery import Candidate, RunState, all_eligible_tests, run_state
 from forktrail_projectors.projection import Projection, Say, open_projection
-from forktrail_projectors.reader import LogReader
 from forktrail_projectors.rules.log import CASES, FINDING_DEPTH
 from forktrail_projectors.submit import Submission, submit
 from forktrail_schemas.errors import Corruption, ForktrailError, GraphError
@@ -80,6 +79,7 @@ class Investigation:
 def investigate(
     settings: Settings,
     run: str,
+    as_of: int,
     *,
     registry_file: Path | None = None,
     actor: str = "investigator",
@@ -88,14 +88,15 @@ def investigate(
 ) -> Investigation:
     """Choose the next test, check it, and propose it.
 
+    Args:
+        as_of: the log's end when the investigator started; a case opened from there on overtakes it.
+
     Raises:
         NotFound: no such run.
         GraphError: the graph is missing, behind, of another log, or contradicts the registry; nothing was proposed.
         Corruption: evidence that the choice would rest on is missing or altered; nothing was proposed.
         EventVoid: the log holds the proposal, and it was refused for another reason than that another won.
     """
-    with LogReader(settings.bootstrap_servers, run) as reader:
-        as_of = reader.end()
     with open_projection(settings, run, fold=fold, say=say) as projection:
         graph = projection.graph
         state = run_state(graph)

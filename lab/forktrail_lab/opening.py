@@ -5,8 +5,6 @@ A run is listed only once all before is durable. Opening again completes what a 
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from forktrail_lab.registry import RegistryFile, definition_sha256, requests_max
@@ -22,15 +20,13 @@ from forktrail_projectors.reader import LogReader
 from forktrail_projectors.rules.context import number, text
 from forktrail_projectors.state import NodeKey, Row
 from forktrail_projectors.submit import Submission
-from forktrail_schemas.errors import GraphCatalogMismatch, InvalidInput, LogUnavailable
+from forktrail_schemas.errors import GraphCatalogMismatch, InvalidInput
 from forktrail_schemas.events import RunAnnounced, RunOpened, TestRegistered
 from forktrail_schemas.settings import Settings
 from forktrail_schemas.signatures import SigningKey
 from forktrail_schemas.topics import run_topic, run_topic_spec
 from forktrail_schemas.wire import build, decode
 
-TOPIC_WAIT_SECONDS = 10.0
-_POLL_SECONDS = 0.05
 REGISTRY_MEDIA_TYPE = "application/json"
 
 
@@ -65,9 +61,7 @@ def open_run(settings: Settings, opening: Opening) -> Opened:
         EventVoid: somebody else opened it at the same time and was first.
         LogUnavailable: Kafka doesn't answer; open again with the same run id.
     """
-    topics = Topics(settings.bootstrap_servers)
-    topics.make(run_topic_spec(opening.run))
-    _await_topic(topics, run_topic(opening.run))
+    Topics(settings.bootstrap_servers).make(run_topic_spec(opening.run))
     with Producer(settings.bootstrap_servers) as producer:
         opener = _Opener(settings, opening, producer)
         began = opener.begin()
@@ -203,11 +197,3 @@ class _Opener:
         assert row is not None, f"an open run has {table} {id}"
         return row
 
-
-def _await_topic(topics: Topics, topic: str, clock: Callable[[], float] = time.monotonic) -> None:
-    """Wait until the brokers know a topic that was just made; they learn of it a moment after it is."""
-    deadline = clock() + TOPIC_WAIT_SECONDS
-    while topics.id_of(topic) is None:
-        if clock() >= deadline:
-            raise LogUnavailable(f"Kafka made {topic} but doesn't show it", hint="open the run again")
-        time.sleep(_POLL_SECONDS)

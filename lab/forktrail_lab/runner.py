@@ -18,6 +18,7 @@ from forktrail_lab.exchange import perform
 from forktrail_lab.identities import resolve_identities
 from forktrail_lab.outcome import Judgement, judge
 from forktrail_lab.registry_model import RegisteredTest, Registry
+from forktrail_lab.session import require_valid
 from forktrail_lab.targets import load_targets, origin_of
 from forktrail_lab.transcript import EVIDENCE_MEDIA_TYPE, Transcript, evidence_bytes
 from forktrail_producers.blobs import BlobStore
@@ -59,6 +60,17 @@ MATCH (r:Run) MATCH (c:`Case`) WHERE c.status = 'proposed' AND c.revision = r.ac
 RETURN c.id ORDER BY c.id
 """
 _HOLDER = "MATCH (k:`Key` {id: $key}) RETURN k.holder"
+# Why the log may refuse a TestStarted on account of the case alone; any other reason is the runner's own fault.
+PASSED_OVER = frozenset(
+    (
+        "already_started",
+        "approval_mismatch",
+        "budget_exhausted",
+        "not_approved",
+        "revision_not_active",
+        "support_missing",
+    )
+)
 
 
 @dataclass(frozen=True)
@@ -104,7 +116,11 @@ class Lane:
 
 
 class Runner:
-    """Runs the approved cases of one run, one after the other. Use inside `exclusive`."""
+    """Runs the approved cases of one run, one after the other. Use inside `exclusive`.
+
+    Attributes:
+        passed_over: ids of approved cases that the log didn't let it run.
+    """
 
     def __init__(self, settings: Settings, lane: Lane, producer: Producer, say: Say) -> None:
         self._settings = settings
@@ -112,7 +128,7 @@ class Runner:
         self._producer = producer
         self._say = say
         self._blobs = BlobStore(str(settings.blobs_dir))
-        self._passed_over: set[str] = set()
+        self.passed_over: set[str] = set()
         with self._open() as projection:
             self._holder = _holder(projection.graph, lane.run, lane.key)
 
@@ -141,12 +157,13 @@ class Runner:
         A case whose TestStarted the log refuses (another runner took it, its support is gone) is said and passed over.
 
         Raises:
+            EventVoid: the log refuses whatever this key writes: it lacks the role, say, or was revoked.
             GraphCatalogMismatch: graph and registry contradict each other about its test; nothing was sent.
             NotFound: the targets file, or the asset in it, is missing; nothing was sent.
         """
         while True:
             with self._open() as projection:
-                case = _case(projection.graph, _APPROVED, {"passed_over": tuple(sorted(self._passed_over))})
+                case = _case(projection.graph, _APPROVED, {"passed_over": tuple(sorted(self.passed_over))})
                 if case is None:
                     return None
                 registry = registry_of_run(projection.graph, self._blobs, self._lane.registry_file)
@@ -154,7 +171,7 @@ class Runner:
             ran = self._run(case, test, registry)
             if ran is not None:
                 return ran
-            self._passed_over.add(case.id)
+            self.passed_over.add(case.id)
 
     def waiting(self) -> list[str]:
         """Cases that wait for a person."""
@@ -169,9 +186,10 @@ class Runner:
             {"meta": self._meta(case, case.last_event), "case_id": case.id, "approval_id": case.approval_id},
         )
         submission = self._submit(started)
-        if not submission.verdict.valid:
+        if submission.verdict.reason in PASSED_OVER:
             self._say(f"{case.id} is passed over: {submission.verdict.reason} ({submission.verdict.detail})")
             return None
+        require_valid(submission, self._lane.run)
         transcript = perform(
             test,
             case_id=case.id,
@@ -203,7 +221,7 @@ class Runner:
                 "receipt": sign_receipt(statement, self._lane.key),
             },
         )
-        submission = self._submit(event).require_valid()
+        submission = require_valid(self._submit(event), self._lane.run)
         responses = [exchange.hops[-1].received for exchange in transcript.exchanges if exchange.hops]
         statuses = tuple(response.status for response in responses if response is not None)
         return Ran(case.id, case.test_id, judgement.outcome, judgement.reason, submission.offset, statuses)

@@ -128,18 +128,27 @@ class RunSession:
             self._producer = Producer(self._settings.bootstrap_servers)
         offset = self._producer.emit(event, speaker.key)
         self.projection.catch_up(offset + 1)
-        try:
-            Submission(offset, self.projection.verdict(offset)).require_valid()
-        except EventVoid as error:
-            error.run = event.meta.run
-            error.hint = error.hint or _HINTS.get(error.code, "")
-            raise
+        require_valid(Submission(offset, self.projection.verdict(offset)), event.meta.run)
         return Written(event, offset)
 
     def close(self) -> None:
         """Let go of the connection that events were written on."""
         if self._producer is not None:
             self._producer.close()
+
+
+def require_valid(submission: Submission, run: str) -> Submission:
+    """The submission, where its event counts.
+
+    Raises:
+        EventVoid: it doesn't, with a hint where the caller can do something about it.
+    """
+    try:
+        return submission.require_valid()
+    except EventVoid as error:
+        error.run = run
+        error.hint = error.hint or _HINTS.get(error.code, "")
+        raise
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -14,6 +15,7 @@ from forktrail_schemas.errors import LogUnavailable, NotFound
 from forktrail_schemas.topics import RECORD_BYTES_MAX, TopicSpec
 
 REQUEST_TIMEOUT_SECONDS = 10.0
+_POLL_SECONDS = 0.05
 CONNECT_HINT = "start it with `forktrail broker start`, or set FORKTRAIL_BOOTSTRAP_SERVERS"
 
 # librdkafka would write to stderr by itself; what matters reaches the caller as an error.
@@ -78,10 +80,10 @@ class Topics:
                 raise
 
     def make(self, spec: TopicSpec) -> bool:
-        """Make a topic; returns False where it is there already (made by whom- or however).
+        """Make a topic and wait until the brokers show it; returns False where it was there already, however made.
 
         Raises:
-            LogUnavailable: Kafka doesn't answer, or refused.
+            LogUnavailable: Kafka doesn't answer, refused, or doesn't show the topic in time.
         """
         topic = NewTopic(spec.name, num_partitions=spec.partitions, config=spec.config)
         with log_errors(self._bootstrap_servers):
@@ -92,4 +94,13 @@ class Topics:
                 if error.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS:
                     return False
                 raise
+        self._await(spec.name)
         return True
+
+    def _await(self, topic: str) -> None:
+        """Brokers learn of a topic a moment after the controller has made it."""
+        deadline = time.monotonic() + REQUEST_TIMEOUT_SECONDS
+        while self.id_of(topic) is None:
+            if time.monotonic() > deadline:
+                raise LogUnavailable(f"Kafka made {topic} and doesn't show it", hint="try again")
+            time.sleep(_POLL_SECONDS)

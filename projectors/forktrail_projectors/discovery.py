@@ -15,6 +15,8 @@ from forktrail_projectors.state import Value
 from forktrail_schemas.errors import GraphUnavailable, NotFound
 
 PAGE_SIZE = 100
+# How a reason begins that names findings of other revisions.
+HISTORY = "  history, not current: "
 
 # Every aggregate is DISTINCT: kuzu 0.11.3 answers NULL where one grouping mixes DISTINCT with plain ones.
 _ELIGIBLE = """
@@ -159,7 +161,7 @@ class WhyNot:
                 line += f" (a finding of {', '.join(gap.would_provide)} would provide it)"
             lines.append(line)
             if gap.historic:
-                lines.append(f"  history, not current: {', '.join(gap.historic)}")
+                lines.append(HISTORY + ", ".join(gap.historic))
             if gap.withdrawn:
                 lines.append(f"  withdrawn: {', '.join(gap.withdrawn)}")
         if self.standing is not None:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 import rfc8785
 
 from forktrail_producers.blobs import BlobStore
-from forktrail_projectors.discovery import Candidate, all_eligible_tests, run_state, why_not
+from forktrail_projectors.discovery import Candidate, RunState, all_eligible_tests, run_state, why_not
 from forktrail_projectors.fold import FOLD_VERSION
 from forktrail_projectors.graph.protocol import Queryable
 from forktrail_projectors.projection import Projection
@@ -23,6 +23,14 @@ from forktrail_projectors.record import LogRecord
 from forktrail_projectors.rules.context import Signer
 from forktrail_projectors.state import Value
 from forktrail_schemas.errors import Corruption
+from forktrail_schemas.events import (
+    KeyRegistered,
+    KeyRevoked,
+    RevisionAdvanced,
+    RunOpened,
+    SettingChanged,
+    TestRegistered,
+)
 from forktrail_schemas.headers import signature_header
 from forktrail_schemas.signatures import EVENT_PAYLOAD_TYPE, parse_signature, verify
 
@@ -64,13 +72,18 @@ MATCH (k:`Key`)
 RETURN k.id AS key_id, k.public_key AS public_key, k.holder AS holder, k.roles AS roles, k.revoked AS revoked
 ORDER BY key_id
 """
-_CASES = "MATCH (c:`Case`) WHERE c.id IN $cases RETURN c.created_offset AS at ORDER BY at"
+# The records a packet carries: all that its findings and observations rest on, whole enough to be folded again.
+_CASES = "MATCH (c:`Case`) WHERE c.revision = $revision RETURN c.id AS id, c.created_offset AS at"
+_CURRENT_OR_FALLEN = "MATCH (f:Finding) WHERE f.revision = $revision RETURN f.id AS id"
+_GOAL_SET = "MATCH (g:Goal {id: $goal}) RETURN g.created_offset AS at"
 _RECORDS = """
-MATCH (e:Event) WHERE e.verdict = 'valid' AND (e.type IN $types OR e.subject IN $cases)
-RETURN e.offset AS at ORDER BY at
+MATCH (e:Event) WHERE e.verdict = 'valid' AND (e.type IN $types OR e.subject IN $subjects)
+RETURN e.offset AS at
 """
-# Records that every packet carries: who may sign, and what revision is active.
-_ALWAYS = tuple(f"forktrail.{name}" for name in ("RunOpened", "KeyRegistered", "KeyRevoked", "RevisionAdvanced"))
+# Carried whatever the findings are: who may sign, what may be tested, and what revision is active.
+_ALWAYS = tuple(
+    cls.TYPE for cls in (RunOpened, KeyRegistered, KeyRevoked, SettingChanged, TestRegistered, RevisionAdvanced)
+)
 
 
 def build_packet(projection: Projection, blobs: BlobStore) -> Packet:
@@ -86,7 +99,7 @@ def build_packet(projection: Projection, blobs: BlobStore) -> Packet:
     keys = {str(key["key_id"]): key for key in _objects(graph, _KEYS)}
     checked = [_checked_observation(row, keys, blobs) for row in _objects(graph, _OBSERVATIONS, now)]
     candidates = all_eligible_tests(graph, state.active_revision)
-    records = _records(projection, [str(observation["case_id"]) for observation in checked])
+    records = _records(projection, state)
     findings = _findings(graph, now, {str(observation["id"]): observation for observation in checked})
     position = projection.position()
     packet: Packet = {
@@ -106,7 +119,12 @@ def build_packet(projection: Projection, blobs: BlobStore) -> Packet:
         "records": [_packed(record) for record in records],
     }
     packet["audit"] = _audit(checked, records, keys)
-    packet["summary"] = summary_of(packet)
+    packet["summary"] = {
+        "confirmed_current": len(packet["findings"]),
+        "negative_current": len(packet["negative_observations"]),
+        "inconclusive_current": len(packet["inconclusive_observations"]),
+        "eligible_followups": len(packet["candidate_paths"]),
+    }
     packet[DIGEST_FIELD] = packet_sha256(packet)
     return packet
 
@@ -120,16 +138,6 @@ def packet_sha256(packet: Packet) -> str:
     """Hex SHA-256 of the canonical JSON of everything but the digest itself."""
     rest = {name: value for name, value in packet.items() if name != DIGEST_FIELD}
     return hashlib.sha256(rfc8785.dumps(rest)).hexdigest()
-
-
-def summary_of(packet: Packet) -> dict[str, int]:
-    """The counts that a packet sums up to."""
-    return {
-        "confirmed_current": len(packet["findings"]),
-        "negative_current": len(packet["negative_observations"]),
-        "inconclusive_current": len(packet["inconclusive_observations"]),
-        "eligible_followups": len(packet["candidate_paths"]),
-    }
 
 
 def _findings(graph: Queryable, now: Mapping[str, Value], observations: dict[str, Packet]) -> list[Packet]:
@@ -158,7 +166,7 @@ def _checked_observation(row: Packet, keys: Mapping[str, Packet], blobs: BlobSto
     except Corruption as error:
         fault = error.code
     receipt, runner = str(row.pop("receipt")), str(row.pop("runner"))
-    wrong = receipt_problem(row, str(evidence["sha256"]), receipt, keys.get(runner))
+    wrong = _receipt_fault(row, str(evidence["sha256"]), receipt, keys[runner])
     return {
         **row,
         "evidence": evidence,
@@ -167,17 +175,9 @@ def _checked_observation(row: Packet, keys: Mapping[str, Packet], blobs: BlobSto
     }
 
 
-def receipt_problem(observation: Packet, evidence_sha256: str, receipt: str, key: Packet | None) -> str | None:
-    """What is wrong with an observation's receipt, or None."""
-    if key is None:
-        return "its key is not registered"
-    statement = Statement(
-        evidence_sha256,
-        str(observation["case_id"]),
-        str(observation["test_id"]),
-        str(observation["revision"]),
-        str(observation["outcome"]),
-    )
+def _receipt_fault(observation: Packet, evidence_sha256: str, receipt: str, key: Packet) -> str | None:
+    names = ("case_id", "test_id", "revision", "outcome")
+    statement = Statement(evidence_sha256, *(str(observation[name]) for name in names))
     return fault_of(receipt, statement, Signer(str(key["key_id"]), str(key["public_key"])))
 
 
@@ -208,24 +208,30 @@ def _signature_right(record: LogRecord, keys: Mapping[str, Packet]) -> bool:
     )
 
 
-def _records(projection: Projection, cases: list[str]) -> list[LogRecord]:
+def _records(projection: Projection, state: RunState) -> list[LogRecord]:
     """The records that the packet rests on, read from the log itself."""
-    chosen = {"types": tuple(_ALWAYS), "cases": tuple(cases)}
-    offsets = {cast(int, row[0]) for row in projection.graph.query(_RECORDS, chosen).rows}
-    if cases:
-        offsets |= {cast(int, row[0]) for row in projection.graph.query(_CASES, {"cases": tuple(cases)}).rows}
-    if not offsets:
-        return []
+    graph = projection.graph
+    now: Mapping[str, Value] = {"revision": state.active_revision}
+    cases = _objects(graph, _CASES, now)
+    findings = _objects(graph, _CURRENT_OR_FALLEN, now)
+    subjects = tuple(str(row["id"]) for row in (*cases, *findings))
+    rows = [
+        *cases,
+        *_objects(graph, _GOAL_SET, {"goal": state.goal_id}),
+        *_objects(graph, _RECORDS, {"types": _ALWAYS, "subjects": subjects}),
+    ]
+    offsets = {int(row["at"]) for row in rows}
     found = projection.reader.read(min(offsets), max(offsets) + 1)
     return [record for batch in found for record in batch if record.offset in offsets]
 
 
 def _packed(record: LogRecord) -> Packet:
+    """A record as a packet carries it: exact value bytes, and its signature in the one form that we write."""
     header = signature_header(record.headers)
     return {
         "offset": record.offset,
         "value": base64.b64encode(record.value or b"").decode(),
-        "signature": None if header is None else header.decode(),
+        "signature": None if header is None else parse_signature(header).to_json(),
     }
 
 

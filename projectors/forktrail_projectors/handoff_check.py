@@ -1,30 +1,33 @@
-"""Checks a handoff packet with nothing but its file: digest, signatures, receipts, and that each finding is earned."""
+"""Checks a handoff packet with nothing but its file.
+
+The records that a packet carries are folded by the same rules as a log: signatures, roles, approvals, receipts and
+reviews are checked there. What they amount to is then compared with what the packet says, to the byte.
+"""
 
 from __future__ import annotations
 
 import base64
 import binascii
 import json
+import re
 from dataclasses import dataclass
-from typing import TypeVar
+from itertools import pairwise
+from typing import Any
 
 import rfc8785
 
-from forktrail_projectors.handoff import DIGEST_FIELD, FORMAT, Packet, packet_sha256, receipt_problem, summary_of
-from forktrail_schemas.errors import Corruption, EventUnreadable, InvalidEvent, InvalidInput
-from forktrail_schemas.events import (
-    ApprovalDecided,
-    KeyRegistered,
-    ObservationRecorded,
-    ReviewDecided,
-    RunOpened,
-)
-from forktrail_schemas.events.base import Event
-from forktrail_schemas.ids import derived_id
-from forktrail_schemas.signatures import EVENT_PAYLOAD_TYPE, key_id, parse_signature, verify
-from forktrail_schemas.wire import decode
+from forktrail_projectors.discovery import HISTORY
+from forktrail_projectors.fold import FOLD_VERSION
+from forktrail_projectors.handoff import DIGEST_FIELD, FORMAT, Packet, packet_sha256
+from forktrail_projectors.handoff_recomputed import recomputed
+from forktrail_projectors.record import LogRecord
+from forktrail_schemas.errors import Corruption, InvalidInput
+from forktrail_schemas.headers import SIGNATURE
+from forktrail_schemas.signatures import parse_signature
 
-E = TypeVar("E", bound=Event)
+_SHA256 = re.compile("[0-9a-f]{64}")
+SHOWN_MAX = 80
+_HINT = "ask for it again at its source"
 
 
 @dataclass(frozen=True)
@@ -33,12 +36,14 @@ class Checked:
 
     Attributes:
         packet_sha256: its digest, recomputed.
+        admin_key: id of the key that its trust starts in, for comparing with the one the run's admin names.
         signatures: signed records verified.
         receipts: receipts verified.
         summary: the counts, recomputed.
     """
 
     packet_sha256: str
+    admin_key: str
     signatures: int
     receipts: int
     summary: dict[str, int]
@@ -47,145 +52,151 @@ class Checked:
 def check_packet(data: bytes) -> Checked:
     """Check a packet's bytes.
 
-    What it can't tell: that nothing was left out, and that the stored evidence itself still has the digests named
-    (`forktrail evidence verify` can, where the store is).
+    What the file alone can't tell:
+
+    - whose the admin's key is, that `admin_key` is the id of;
+    - that no record was left out: a withdrawal, say, or a newer revision;
+    - `log` and `state_digest`, which are of the whole log, and the offsets of records, but for their order;
+    - of reports and proposals, which need no signature, what no signed record repeats: their words, times and author
+      are as claimed;
+    - in the reasons of a blocked test, which findings of other revisions once met it;
+    - that the stored evidence still has the digests named (`forktrail evidence verify` can, where the store is).
 
     Raises:
-        InvalidInput: it isn't a handoff packet.
+        InvalidInput: it isn't a handoff packet, or one of another version.
         Corruption: it is one, and something in it doesn't hold; the message says what.
     """
     packet = _parsed(data)
     try:
         return _checked(packet)
-    except (KeyError, TypeError, AttributeError, binascii.Error) as error:
-        raise _broken(f"a part is missing or has the wrong shape: {error!r}") from error
+    except Corruption as error:
+        raise Corruption(f"the packet doesn't hold: {error.message}", code="packet_invalid", hint=_HINT) from error
 
 
 def _parsed(data: bytes) -> Packet:
+    hint = "give a file that `forktrail handoff` wrote"
     try:
         packet = json.loads(data)
         canonical = rfc8785.dumps(packet)
     except (ValueError, RecursionError, rfc8785.CanonicalizationError) as error:
-        raise InvalidInput(
-            f"not a handoff packet: {error}", hint="give a file that `forktrail handoff` wrote"
-        ) from error
+        raise InvalidInput(f"not a handoff packet: {error}", hint=hint) from error
     if not isinstance(packet, dict) or packet.get("format") != FORMAT:
-        raise InvalidInput(f"not a {FORMAT} packet", hint="give a file that `forktrail handoff` wrote")
-    if canonical != data.rstrip(b"\n"):
-        raise _broken("it is not in canonical form (RFC 8785)")
+        raise InvalidInput(f"not a {FORMAT} packet", hint=hint)
+    if packet.get("fold_version") != FOLD_VERSION:
+        raise InvalidInput(
+            f"the packet was made by fold version {packet.get('fold_version')!r}, this is {FOLD_VERSION}",
+            hint="verify it with the version of Forktrail that wrote it",
+        )
+    if canonical != data.removesuffix(b"\n"):
+        raise Corruption("the packet doesn't hold: it is not in canonical form (RFC 8785)", code="packet_invalid")
     return packet
 
 
 def _checked(packet: Packet) -> Checked:
     digest = packet_sha256(packet)
-    if packet[DIGEST_FIELD] != digest:
-        raise _broken(f"{DIGEST_FIELD} is not the digest of the rest ({digest})")
-    events = _Records(packet["run"], packet["records"])
-    for key in packet["keys"]:
-        if events.keys.get(key["key_id"]) != (key["public_key"], key["holder"], tuple(key["roles"])):
-            raise _broken(f"key {key['key_id']} is not the one that the run registered")
-    observations = [*packet["negative_observations"], *packet["inconclusive_observations"]]
-    for row in observations:
-        events.check_observation(row, row["evidence"]["sha256"], row["receipt"], row["id"])
-    for finding in packet["findings"]:
-        events.check_finding(finding)
-    if packet["summary"] != summary_of(packet):
-        raise _broken("the summary doesn't count what the packet lists")
-    if packet["audit"]["valid"] is not True:
-        raise _broken("its own audit says that something didn't hold when it was written")
-    return Checked(digest, events.signatures, len(observations) + len(packet["findings"]), packet["summary"])
+    if packet.get(DIGEST_FIELD) != digest:
+        raise Corruption(f"{DIGEST_FIELD} is not the digest of the rest ({digest})")
+    records = [_record(packed, place) for place, packed in enumerate(_list(packet.get("records"), "records"))]
+    for earlier, later in pairwise(records):
+        if earlier.offset >= later.offset:
+            raise Corruption(f"record {later.offset} is out of order")
+    parts = recomputed(records)
+    admin_key = parts.pop("admin_key")
+    expected = {
+        **parts,
+        "blocked": _with_history(parts["blocked"], packet.get("blocked")),
+        "format": FORMAT,
+        "fold_version": FOLD_VERSION,
+        "records": packet["records"],
+        "log": _log(packet.get("log"), records[-1].offset),
+        "state_digest": _sha256(packet.get("state_digest"), "state_digest"),
+        DIGEST_FIELD: digest,
+    }
+    difference = _difference(packet, expected, "$")
+    if difference is not None:
+        raise Corruption(difference)
+    audit, summary = parts["audit"], parts["summary"]
+    return Checked(digest, admin_key, audit["signatures"]["checked"], audit["receipts"]["checked"], summary)
 
 
-class _Records:
-    """The signed records of a packet, verified in the order of their offsets."""
-
-    def __init__(self, run: str, records: list[Packet]) -> None:
-        self.keys: dict[str, tuple[str, str, tuple[str, ...]]] = {}
-        self.signatures = 0
-        self._run = run
-        self._by_id: dict[str, Event] = {}
-        last = -1
-        for record in records:
-            if record["offset"] <= last:
-                raise _broken(f"record {record['offset']} is out of order")
-            last = record["offset"]
-            self._take(record)
-
-    def check_observation(
-        self, row: Packet, evidence: str, receipt: Packet, observation_id: str
-    ) -> ObservationRecorded:
-        """An observation of the packet against its record and its receipt."""
-        event = self._found("observation", observation_id, ObservationRecorded)
-        stated = (row["case_id"], row["test_id"], row["revision"], row["outcome"], evidence, receipt["envelope"])
-        recorded = (event.case_id, event.test_id, event.revision, event.outcome, event.evidence.sha256, event.receipt)
-        if stated != recorded:
-            raise _broken(f"{observation_id} is not what its record says")
-        public_key, holder, _ = self.keys[receipt["key_id"]]
-        if holder != event.meta.actor.id:
-            raise _broken(f"the receipt of {observation_id} is by another runner than its record")
-        key = {"key_id": receipt["key_id"], "public_key": public_key}
-        fault = receipt_problem(row, evidence, receipt["envelope"], key)
-        if fault is not None:
-            raise _broken(f"the receipt of {observation_id} doesn't hold: {fault}")
-        return event
-
-    def check_finding(self, finding: Packet) -> None:
-        """That a finding was approved, reproduced, and accepted, by the people it names."""
-        row = {**finding, "outcome": "reproduced"}
-        self.check_observation(row, finding["evidence"]["sha256"], finding["receipt"], finding["observation_id"])
-        review = self._found("finding", finding["id"], ReviewDecided)
-        if (review.decision, review.observation_id) != ("accept", finding["observation_id"]):
-            raise _broken(f"{finding['id']} rests on no accepted review of its observation")
-        if review.meta.actor.id != finding["reviewer"]:
-            raise _broken(f"{finding['id']} was reviewed by {review.meta.actor.id}")
-        approvals = [
-            event
-            for event in self._by_id.values()
-            if isinstance(event, ApprovalDecided)
-            and (event.subject.id, event.decision) == (finding["case_id"], "approve")
-        ]
-        if finding["approver"] not in [approval.meta.actor.id for approval in approvals]:
-            raise _broken(f"the case of {finding['id']} has no approval by {finding['approver']}")
-        openings = [event for id, event in self._by_id.items() if derived_id("case", id) == finding["case_id"]]
-        if [event.meta.actor.id for event in openings] != [finding["researcher"]]:
-            raise _broken(f"{finding['id']} doesn't come from a report or proposal by {finding['researcher']}")
-
-    def _take(self, record: Packet) -> None:
-        value = base64.b64decode(record["value"], validate=True)
-        try:
-            event = decode(value)
-        except (EventUnreadable, InvalidEvent) as error:
-            raise _broken(f"record {record['offset']} is unreadable: {error.message}") from error
-        if not isinstance(event, Event) or event.meta.run != self._run:
-            raise _broken(f"record {record['offset']} is not an event of {self._run}")
-        if isinstance(event, RunOpened):
-            admin = (event.admin_public_key, event.meta.actor.id, ("admin",))
-            self.keys.setdefault(key_id(event.admin_public_key), admin)
-        if record["signature"] is not None:
-            self._check_signature(record, event, value)
-        elif event.ROLE is not None:
-            raise _broken(f"record {record['offset']} should be signed by a {event.ROLE}")
-        if isinstance(event, KeyRegistered):
-            self.keys[event.key_id] = (event.public_key, event.holder, tuple(sorted(set(event.roles))))
-        self._by_id[event.meta.event_id] = event
-
-    def _check_signature(self, record: Packet, event: Event, value: bytes) -> None:
-        try:
-            signature = parse_signature(record["signature"])
-        except InvalidInput as error:
-            raise _broken(f"record {record['offset']}: {error.message}") from error
-        public_key, holder, roles = self.keys.get(signature.key_id, ("", "", ()))
-        right = signature.payload_type == EVENT_PAYLOAD_TYPE and verify(signature, value, public_key)
-        if not right or holder != event.meta.actor.id or (event.ROLE is not None and event.ROLE not in roles):
-            raise _broken(f"the signature of record {record['offset']} doesn't hold")
-        self.signatures += 1
-
-    def _found(self, kind: str, id: str, cls: type[E]) -> E:
-        for event_id, event in self._by_id.items():
-            if isinstance(event, cls) and derived_id(kind, event_id) == id:
-                return event
-        raise _broken(f"{id} has no record in the packet")
+def _record(packed: Any, place: int) -> LogRecord:
+    """A record as it lay on the log: its value, and the signature of its headers."""
+    if not isinstance(packed, dict) or packed.keys() != {"offset", "value", "signature"}:
+        raise Corruption(f"$.records[{place}] is not a record")
+    offset, encoded, signature = packed["offset"], packed["value"], packed["signature"]
+    if not _is_count(offset) or not isinstance(encoded, str) or not isinstance(signature, str | None):
+        raise Corruption(f"$.records[{place}] is not a record")
+    try:
+        value = base64.b64decode(encoded, validate=True)
+        plain = base64.b64encode(value).decode() == encoded
+        plain = plain and (signature is None or parse_signature(signature).to_json() == signature)
+    except (binascii.Error, ValueError, InvalidInput):
+        plain = False
+    if not plain:
+        raise Corruption(f"record {offset} is not written as a packet writes it")
+    headers = () if signature is None else ((SIGNATURE, signature.encode()),)
+    return LogRecord(offset, 0, None, value, headers)
 
 
-def _broken(what: str) -> Corruption:
-    return Corruption(f"the packet doesn't hold: {what}", code="packet_invalid", hint="ask for it again at its source")
+def _log(said: Any, last_offset: int) -> Packet:
+    """The log's end and root as the packet says them, once they may be true."""
+    if not isinstance(said, dict) or not _is_count(said.get("next_offset")) or said["next_offset"] <= last_offset:
+        raise Corruption("$.log.next_offset is before the end of its records")
+    return {"next_offset": said["next_offset"], "root": _sha256(said.get("root"), "log.root")}
+
+
+def _with_history(blocked: list[Packet], said: Any) -> list[Packet]:
+    """The blocked tests, with what the packet says of other revisions put back between the reasons."""
+    given = {
+        str(entry.get("test_id")): entry.get("reasons") for entry in _list(said, "blocked") if isinstance(entry, dict)
+    }
+    return [{**entry, "reasons": _merged(entry["reasons"], given.get(entry["test_id"]))} for entry in blocked]
+
+
+def _merged(reasons: list[str], said: Any) -> list[str]:
+    if not isinstance(said, list):
+        return reasons
+    told = [line for line in said if not (isinstance(line, str) and line.startswith(HISTORY))]
+    return said if told == reasons else reasons
+
+
+def _difference(said: Any, expected: Any, path: str) -> str | None:
+    """The first place where a packet says other than its records, in words."""
+    if isinstance(said, dict) and isinstance(expected, dict):
+        for name in sorted(said.keys() | expected.keys()):
+            if name not in said or name not in expected:
+                return f"{path}.{name} is {'missing' if name in expected else 'no part of a packet'}"
+            if (found := _difference(said[name], expected[name], f"{path}.{name}")) is not None:
+                return found
+        return None
+    if isinstance(said, list) and isinstance(expected, list):
+        for place, (one, other) in enumerate(zip(said, expected, strict=False)):
+            if (found := _difference(one, other, f"{path}[{place}]")) is not None:
+                return found
+        if len(said) != len(expected):
+            return f"{path} has {len(said)} entries, and its records make {len(expected)}"
+        return None
+    if type(said) is type(expected) and said == expected:  # True is not 1
+        return None
+    return f"{path} is {_shown(said)}, and its records make it {_shown(expected)}"
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= SHOWN_MAX else f"{text[:SHOWN_MAX]}…"
+
+
+def _list(value: Any, name: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise Corruption(f"$.{name} is not a list")
+    return value
+
+
+def _sha256(value: Any, name: str) -> str:
+    if not isinstance(value, str) or _SHA256.fullmatch(value) is None:
+        raise Corruption(f"$.{name} is not a SHA-256 in hex")
+    return value
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0

@@ -50,6 +50,7 @@ class TestOpen:
         assert said.out == f"{run}\n"
         assert run.startswith("run-")
         assert "made the signing key 'admin'" in said.err
+        assert said.err.index(f"--run {run}") < said.err.index("opened")  # known even if it is killed meanwhile
         assert KeyStore(settings.keys_dir).names() == ["admin"]
 
     def test_registers_every_test_as_the_registry_defines_it(self, forktrail: CommandLine) -> None:

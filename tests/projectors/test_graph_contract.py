@@ -419,7 +419,7 @@ def test_random_commits_leave_every_graph_equal(graph: Graph, narrow: bool, monk
         monkeypatch.setattr(cypher, "ROWS_PER_STATEMENT", 3)
         monkeypatch.setattr(cypher, "OLD_VERSIONS_MAX", 20)
         monkeypatch.setattr(cursor_table, "COMMITS_PER_PRUNING", 4)
-        monkeypatch.setattr(session, "STATEMENTS_PER_SESSION", 100)
+        monkeypatch.setattr(session, "PLANS_MAX", 20)
         monkeypatch.setattr(session, "ROWS_PER_FETCH", 7)
     dice = random.Random(SEED)
     expected = MemoryGraph()

@@ -101,7 +101,7 @@ def test_another_time_or_none_that_rfc_3339_has_contradicts(time: str) -> None:
     assert contradiction(APPROVAL, [("ce_time", time.encode())]) == "ce_time"
 
 
-def test_the_day_s_end_is_no_time_on_any_python() -> None:
+def test_hour_24_is_no_time_on_any_python() -> None:
     midnight = build(GoalSet, sample(GoalSet, meta=meta(occurred_at=1_700_006_400_000_000)))
     assert contradiction(midnight, [("ce_time", b"2023-11-15T00:00:00Z")]) is None
     assert contradiction(midnight, [("ce_time", b"2023-11-14T24:00:00Z")]) == "ce_time"

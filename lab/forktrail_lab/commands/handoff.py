@@ -30,7 +30,8 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
     """Write a packet, or check one.
 
     Raises:
-        InvalidInput: the file is no packet, or the words don't fit.
+        NotFound: there is no such file to verify.
+        InvalidInput: the file is no packet or can't be written, or the words don't fit.
         Corruption: the packet doesn't hold.
     """
     if arguments.run == VERIFY:
@@ -45,12 +46,19 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
     if arguments.output is None:
         sys.stdout.buffer.write(data + b"\n")
     else:
-        arguments.output.write_bytes(data + b"\n")
+        _write(arguments.output, data + b"\n")
     counts = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in packet["summary"].items())
     audit = packet["audit"]
     note(f"packet_sha256 {packet[DIGEST_FIELD]}")
     note(f"{counts}; audit: {audit['checked']} checked, {'all valid' if audit['valid'] else 'NOT all valid'}")
     return ExitCode.OK if audit["valid"] else ExitCode.CORRUPTION
+
+
+def _write(file: Path, data: bytes) -> None:
+    try:
+        file.write_bytes(data)
+    except OSError as error:
+        raise InvalidInput(f"{file} can't be written: {error.strerror}") from error
 
 
 def _verify(file: Path) -> int:
@@ -65,6 +73,7 @@ def _verify(file: Path) -> int:
         [
             f"packet_sha256 {checked.packet_sha256}",
             f"holds: {checked.signatures} signatures and {checked.receipts} receipts verified from the file alone",
+            f"trust starts in admin key {checked.admin_key}",
             ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in checked.summary.items()),
         ]
     )

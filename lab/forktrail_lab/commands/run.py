@@ -86,6 +86,7 @@ def _open(arguments: argparse.Namespace, settings: Settings) -> None:
         admin=_admin_key(settings, arguments.key),
         registry=registry,
     )
+    note(f"opening {opening.run}; should this be cut short, --run {opening.run} completes it")
     opened = open_run(settings, opening)
     what = "opened" if opened.began else "open already, its goal is kept"
     note(f"{opening.run}: {what}; {opened.registered} tests registered, admin key {arguments.key!r}")

@@ -62,7 +62,10 @@ def _once(runner: Runner) -> int:
         raise ApprovalRequired(
             f"nothing is approved; waiting for a person: {', '.join(waiting)}", hint="forktrail approve RUN CASE"
         )
-    print("nothing is approved and nothing waits")
+    if runner.passed_over:
+        print("no approved case may be run now")
+    else:
+        print("nothing is approved and nothing waits")
     return ExitCode.OK
 
 

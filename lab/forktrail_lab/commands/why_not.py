@@ -18,7 +18,7 @@ EXAMPLE = "  forktrail why-not $RUN invoice-chain"
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     add_run(parser)
-    parser.add_argument("test", metavar="TEST")
+    parser.add_argument("test", metavar="TEST", help="a registered test's id")
     parser.add_argument("--no-fold", action="store_true", help="answer from the graph as it stands, or not at all")
     add_format(parser)
 

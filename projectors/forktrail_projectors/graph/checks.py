@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from forktrail_projectors.graph.schema import EDGE_TABLES, NODE_TABLES, ColumnType, EdgeTable, NodeTable
-from forktrail_projectors.state import Changes, Row, Value
+from forktrail_projectors.state import Changes, Row
 from forktrail_schemas.errors import GraphError
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
@@ -14,6 +14,15 @@ _PYTHON_TYPES: dict[ColumnType, type] = {
     ColumnType.BOOL: bool,
     ColumnType.STRINGS: tuple,
 }
+
+
+def _shape(columns: dict[str, ColumnType]) -> tuple[tuple[str, type], ...]:
+    return tuple((name, _PYTHON_TYPES[kind]) for name, kind in columns.items())
+
+
+# Made once, since a rebuild checks every row.
+_NODE_SHAPES = {name: _shape(table.columns) for name, table in NODE_TABLES.items()}
+_EDGE_SHAPES = {name: _shape(table.columns) for name, table in EDGE_TABLES.items()}
 
 
 def node_table(name: str) -> NodeTable:
@@ -50,29 +59,29 @@ def check_rows(changes: Changes) -> None:
     """
     for key, change in changes.nodes.items():
         table = node_table(key.table)
-        _check_row(key, table.columns, change.after)
+        _check_row(_NODE_SHAPES[key.table], key, change.after)
         if change.after[table.key] != key.id:
             raise GraphError(f"the row of {key} has the key {change.after[table.key]!r}")
     for edge, row in changes.edges.items():
         joins = edge_table(edge.table)
         if (edge.source.table, edge.target.table) not in joins.pairs:
             raise GraphError(f"{edge.table} doesn't join {edge.source.table} to {edge.target.table}")
-        _check_row(edge, joins.columns, row)
+        _check_row(_EDGE_SHAPES[edge.table], edge, row)
 
 
-def _check_row(key: object, columns: dict[str, ColumnType], row: Row) -> None:
-    if row.keys() != columns.keys():
-        odd = sorted(row.keys() ^ columns.keys())
-        raise GraphError(f"the row of {key} and its table differ in {', '.join(odd)}")
-    for name, kind in columns.items():
-        value = row[name]
-        if value is not None and not _fits(value, kind):
-            raise GraphError(f"{name} of {key} is no {kind}: {value!r}")
-
-
-def _fits(value: Value, kind: ColumnType) -> bool:
-    if type(value) is not _PYTHON_TYPES[kind]:
-        return False
-    if isinstance(value, tuple):
-        return all(type(item) is str for item in value)
-    return not isinstance(value, int) or INT64_MIN <= value <= INT64_MAX
+def _check_row(shape: tuple[tuple[str, type], ...], key: object, row: Row) -> None:
+    if len(row) != len(shape):
+        raise GraphError(f"the row of {key} has {len(row)} columns, its table has {len(shape)}")
+    for name, kind in shape:
+        try:
+            value = row[name]
+        except KeyError:
+            raise GraphError(f"the row of {key} lacks {name}") from None
+        if value is None:
+            continue
+        if type(value) is not kind:
+            raise GraphError(f"{name} of {key} is no {kind.__name__}: {value!r}")
+        if kind is int and not INT64_MIN <= value <= INT64_MAX:  # type: ignore[operator]  # it is an int
+            raise GraphError(f"{name} of {key} doesn't fit 64 bits: {value}")
+        if kind is tuple and not all(type(item) is str for item in value):  # type: ignore[union-attr]  # a tuple
+            raise GraphError(f"{name} of {key} holds more than strings: {value!r}")

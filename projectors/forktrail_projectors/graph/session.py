@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from forktrail_projectors.graph.engine import Connection, Database, Result, first_line
+from forktrail_projectors.graph.engine import Connection, Database, Plan, Result, first_line
 from forktrail_projectors.graph.protocol import Table
 from forktrail_projectors.graph.reads import plain
 from forktrail_projectors.state import Value
 from forktrail_schemas.errors import GraphError, InvalidInput
 
-# The engine keeps the plan of every statement that it has seen with parameters; a new session forgets them.
-STATEMENTS_PER_SESSION = 20_000
+# A plan takes 15 to 70 KiB.
+PLANS_MAX = 500
 ROWS_PER_FETCH = 1_000
 
 # How the engine's messages begin where the statement isn't to blame.
@@ -36,7 +37,8 @@ class Session:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._connection: Connection | None = None
-        self._statements = 0
+        self._plans: dict[str, Plan] = {}
+        self._queries = 0
 
     def run(self, cypher: str, parameters: Mapping[str, Any] | None = None) -> list[list[Any]]:
         """Run one statement of ours and fetch its whole answer.
@@ -45,7 +47,7 @@ class Session:
             GraphError: with the engine's message.
         """
         try:
-            result = self._execute(cypher, parameters)
+            result = self._execute(self._plan(cypher, parameters) if parameters else cypher, parameters)
             try:
                 return result.get_all()
             finally:
@@ -83,6 +85,7 @@ class Session:
         given = {name: list(value) if isinstance(value, tuple) else value for name, value in parameters.items()}
         try:
             self._connected().set_query_timeout(timeout_ms or 0)
+            self._queries += 1
             result = self._execute(cypher, given)
             try:
                 columns = tuple(result.get_column_names())
@@ -110,22 +113,33 @@ class Session:
                 raise
 
     def recycle(self) -> None:
-        """Between transactions: forget planned statements once there are many."""
-        if self._statements > STATEMENTS_PER_SESSION:
+        """Between transactions: forget plans once there are many; the engine keeps those of queries by itself."""
+        if self._queries > PLANS_MAX or len(self._plans) > PLANS_MAX:
             self.close()
 
     def close(self) -> None:
         """End the session; the next statement starts a new one."""
-        connection, self._connection, self._statements = self._connection, None, 0
+        self._plans.clear()
+        self._queries = 0
+        connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
 
-    def _execute(self, cypher: str, parameters: Mapping[str, Any] | None) -> Result:
-        self._statements += 1
-        result = self._connected().execute(cypher, dict(parameters) if parameters else None)
+    def _execute(self, statement: str | Plan, parameters: Mapping[str, Any] | None) -> Result:
+        result = self._connected().execute(statement, dict(parameters) if parameters else None)
         if isinstance(result, list):
             raise GraphError("the engine took one statement for several")
         return result
+
+    def _plan(self, cypher: str, parameters: Mapping[str, Any]) -> Plan:
+        """Plan a statement of ours once. Given the text, ladybug's binding looks at every value to find its plan."""
+        plan = self._plans.get(cypher)
+        if plan is None:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DeprecationWarning)
+                plan = self._connected().prepare(cypher, dict(parameters))
+            self._plans[cypher] = plan
+        return plan
 
     def _connected(self) -> Connection:
         if self._connection is None:

@@ -43,18 +43,20 @@ class _Parameters:
         self.many = rows > 1
         self.values: dict[str, Any] = {"rows": rows} if self.many else {}
 
-    def add(self, name: str, column: Sequence[Value]) -> str:
+    def add(self, name: str, column: list[Value]) -> str:
         """Take a column in, and return the expression of its value in row `i`."""
-        values = [list(value) if isinstance(value, tuple) else value for value in column]
-        self.values[name] = values if self.many else values[0]
-        return f"${name}[i]" if self.many else f"${name}"
+        if self.many:
+            self.values[name] = column
+            return f"${name}[i]"
+        self.values[name] = list(column[0]) if isinstance(column[0], tuple) else column[0]
+        return f"${name}"
 
     def add_columns(self, names: Sequence[str], rows: Sequence[Row]) -> dict[str, str]:
         """Take in the columns that hold anything, and return their expressions by name."""
         expressions = {}
         for number, name in enumerate(names):
             column = [row[name] for row in rows]
-            if any(value is not None for value in column):
+            if column.count(None) < len(column):
                 expressions[name] = self.add(f"c{number}", column)
         return expressions
 
