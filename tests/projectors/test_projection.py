@@ -162,7 +162,8 @@ def test_a_record_written_in_a_transaction_stops_the_run_and_names_the_last_good
 def bad_records(story: Story) -> list[tuple[LogRecord, tuple[str, str]]]:
     """Records as they must not be, each with the verdict it deserves: kind and reason."""
     offset = len(story.records)
-    good = story.record(story.event(events.GoalSet, text="all is well"))
+    good_event = story.event(events.GoalSet, text="all is well")
+    good = story.record(good_event)
     value = good.value or b""
     decided = story.event(
         events.ApprovalDecided,
@@ -194,6 +195,7 @@ def bad_records(story: Story) -> list[tuple[LogRecord, tuple[str, str]]]:
     )
     tampered = bytearray(story.record(decided, OPERATOR).value or b"")
     tampered[-1] ^= 0x02  # the last letter of the reason
+    reused = story.event(events.GoalSet, event_id=good_event.meta.event_id, text="another fact under the same id")
     listed = [
         (dataclasses.replace(good, value=b"\xc3\x01" + b"\x00" * 8 + value[10:]), ("unreadable", "unknown_schema")),
         (dataclasses.replace(good, value=value[:-3]), ("unreadable", "truncated")),
@@ -216,6 +218,8 @@ def bad_records(story: Story) -> list[tuple[LogRecord, tuple[str, str]]]:
         ),
         (story.record(decided, OPERATOR), ("void", "unknown_case")),
         (dataclasses.replace(good, headers=()), ("valid", "")),
+        (good, ("duplicate", "")),
+        (story.record(reused), ("void", "id_reused")),
         (good, ("duplicate", "")),
     ]
     return [(dataclasses.replace(record, offset=offset + n), verdict) for n, (record, verdict) in enumerate(listed)]
