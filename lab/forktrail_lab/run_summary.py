@@ -10,7 +10,7 @@ from forktrail_projectors.rules.context import number, text
 from forktrail_projectors.rules.log import SETTINGS
 from forktrail_schemas.topics import run_topic
 
-KEY_COLUMNS = ("key_id", "holder", "roles", "revoked")
+KEY_COLUMNS = ("key_id", "holder", "kind", "roles", "revoked")
 SETTING_COLUMNS = ("setting", "value")
 BUDGET_COLUMNS = ("budget", "limit", "used")
 
@@ -57,7 +57,9 @@ def summarise(session: RunSession) -> RunSummary:
 
 def key_rows(session: RunSession) -> Rows:
     """The registered keys, in the order they came; see KEY_COLUMNS."""
-    return _rows(session, "MATCH (k:Key) RETURN k.id, k.holder, k.roles, k.revoked ORDER BY k.created_offset")
+    return _rows(
+        session, "MATCH (k:Key) RETURN k.id, k.holder, k.holder_kind, k.roles, k.revoked ORDER BY k.created_offset"
+    )
 
 
 def setting_rows(session: RunSession) -> Rows:

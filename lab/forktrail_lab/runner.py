@@ -59,7 +59,7 @@ _WAITING = """
 MATCH (r:Run) MATCH (c:`Case`) WHERE c.status = 'proposed' AND c.revision = r.active_revision
 RETURN c.id ORDER BY c.id
 """
-_HOLDER = "MATCH (k:`Key` {id: $key}) RETURN k.holder"
+_HOLDER = "MATCH (k:`Key` {id: $key}) RETURN k.holder_kind, k.holder"
 # Why the log may refuse a TestStarted on account of the case alone; any other reason is the runner's own fault.
 PASSED_OVER = frozenset(
     (
@@ -230,7 +230,7 @@ class Runner:
         return submit(self._settings, event, self._lane.key, producer=self._producer, say=self._say)
 
     def _meta(self, case: Case, cause: str) -> dict[str, object]:
-        return meta(self._lane.run, "service", self._holder, causes=[cause], goal=case.goal)
+        return meta(self._lane.run, *self._holder, causes=[cause], goal=case.goal)
 
     def _open(self) -> AbstractContextManager[Projection]:
         return open_projection(self._settings, self._lane.run, say=self._say)
@@ -254,13 +254,14 @@ def exclusive(settings: Settings, lane: Lane) -> Iterator[None]:
         raise
 
 
-def _holder(graph: Queryable, run: str, key: SigningKey) -> str:
+def _holder(graph: Queryable, run: str, key: SigningKey) -> tuple[str, str]:
+    """The kind and id of the actor that the runner's key speaks for."""
     rows = graph.query(_HOLDER, {"key": key.key_id}).rows
     if not rows:
         raise NotFound(
             f"key {key.key_id[:12]} is not registered in {run}", hint=f"forktrail key register {run} NAME --role runner"
         )
-    return str(rows[0][0])
+    return str(rows[0][0]), str(rows[0][1])
 
 
 def _case(graph: Queryable, cypher: str, parameters: Mapping[str, Value]) -> Case | None:

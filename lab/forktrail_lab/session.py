@@ -112,7 +112,9 @@ class RunSession:
         """
         key = KeyStore(self._settings.keys_dir).load(key_name)
         row = self.row("Key", key.key_id)
-        return Speaker("human", key_name if row is None else text(row, "holder"), key)
+        if row is None:
+            return Speaker("human", key_name, key)
+        return Speaker(text(row, "holder_kind"), text(row, "holder"), key)
 
     def write(self, cls: type[E], speaker: Speaker, *, causes: Iterable[str] = (), **fields: object) -> Written:
         """Write an event under the run's current goal, and fold past it.

@@ -58,8 +58,9 @@ def check_signature(event: Event, record: LogRecord, overlay: Overlay) -> Signer
     assert isinstance(roles, tuple)
     if event.ROLE is not None and event.ROLE not in roles:
         raise _refused("role_missing", f"{event.ROLE}; the key has: {', '.join(roles)}")
-    if row["holder"] != event.meta.actor.id:
-        raise _refused("actor_mismatch", f"the key speaks for {row['holder']}")
+    actor = event.meta.actor
+    if (row["holder_kind"], row["holder"]) != (actor.kind, actor.id):
+        raise _refused("actor_mismatch", f"the key speaks for {row['holder_kind']} {row['holder']}")
     return Signer(signature.key_id, public_key)
 
 

@@ -79,7 +79,7 @@ def _parsed(data: bytes) -> Packet:
         packet = json.loads(data)
         canonical = rfc8785.dumps(packet)
     except (ValueError, RecursionError, rfc8785.CanonicalizationError) as error:
-        raise InvalidInput(f"not a handoff packet: {error}", hint=hint) from error
+        raise InvalidInput(f"not a handoff packet: {_shortened(str(error))}", hint=hint) from error
     if not isinstance(packet, dict) or packet.get("format") != FORMAT:
         raise InvalidInput(f"not a {FORMAT} packet", hint=hint)
     if packet.get("fold_version") != FOLD_VERSION:
@@ -182,7 +182,10 @@ def _difference(said: Any, expected: Any, path: str) -> str | None:
 
 
 def _shown(value: Any) -> str:
-    text = repr(value)
+    return _shortened(repr(value))
+
+
+def _shortened(text: str) -> str:
     return text if len(text) <= SHOWN_MAX else f"{text[:SHOWN_MAX]}…"
 
 

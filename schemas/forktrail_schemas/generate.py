@@ -176,7 +176,7 @@ class _Module:
         if isinstance(schema, list):
             return " | ".join("None" if part == "null" else self._type(part, field) for part in reversed(schema))
         if isinstance(schema, str):
-            return self._primitive(schema, field)
+            return self._named(schema) or self._primitive(schema, field)
         kind = schema["type"]
         if kind == "record":
             return self._record(schema)
@@ -185,6 +185,12 @@ class _Module:
         if kind == "array":
             return self._array(schema, field)
         return self._primitive(kind, field)
+
+    def _named(self, name: str) -> str | None:
+        """A type that the file defined further up, by its name; None for a primitive."""
+        if name in self._known:
+            self._imported.add(name)
+        return name if name in self._known | self._defined else None
 
     def _array(self, schema: Json, field: Json) -> str:
         bounds = [f"{word}={field[key]}" for key, word in _ITEM_BOUNDS if key in field]

@@ -11,9 +11,9 @@
     customs-archive-read    manifest-read                              archive-export  65      not_reproduced
     customs-seal-bypass     archive-export, berth-write                -               90      (support never met)
 
-With both root tests confirmed: berth-reassign and manifest-cross-carrier are eligible (a tie at 80, settled by id); then
-manifest-cross-carrier alone; then crane-remote-hold before customs-archive-read; then customs-archive-read; then nothing.
-portal-session is provided twice, so neither root finding can take it away alone.
+With both root tests confirmed: berth-reassign and manifest-cross-carrier are eligible (a tie at 80, settled by id);
+then manifest-cross-carrier alone; then crane-remote-hold before customs-archive-read; then customs-archive-read; then
+nothing. portal-session is provided twice, so neither root finding can take it away alone.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.workbench import Workbench
 
 from forktrail_schemas.settings import Settings
+from support.workbench import Workbench
 
 HARBOR = Path(__file__).parent / "registries" / "harbor.json"
 

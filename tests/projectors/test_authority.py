@@ -58,7 +58,7 @@ def test_a_type_that_asks_for_a_role_is_refused_from_a_key_with_all_the_others(c
 def test_a_role_and_a_right_signature_bring_an_event_to_its_rule(cls: type[Event]) -> None:
     story = Story()
     story.open()
-    assert story.add_key(STRANGER, str(cls.ROLE), holder="stranger").valid
+    assert story.add_key(STRANGER, str(cls.ROLE), holder="stranger", kind="human").valid
     verdict = story.tell(of_type(story, cls, "stranger"), STRANGER)
     refused = {"unsigned", "bad_signature", "key_revoked", "role_missing", "actor_mismatch", "header_mismatch"}
     assert verdict.reason not in refused
@@ -71,6 +71,17 @@ def test_an_event_that_needs_no_signature_may_have_one_and_keeps_its_signer() ->
     assert story.row("Event", 4)["signer"] == OPERATOR.key_id
     assert story.tell(story.event(events.GoalSet, "olga", text="")).valid
     assert story.row("Event", 5)["signer"] is None
+
+
+def test_a_key_speaks_only_as_the_kind_of_actor_that_it_is_registered_for() -> None:
+    story = Story()
+    story.open()
+    assert story.add_key(STRANGER, "operator", kind="agent").valid
+    fields = {"subject": {"kind": "case", "id": "case-00000000000000000000"}, "decision": "approve", "reason": ""}
+    claimed = story.event(events.ApprovalDecided, "stranger", "human", **fields)
+    assert story.tell(claimed, STRANGER).reason == "actor_mismatch"
+    honest = story.event(events.ApprovalDecided, "stranger", "agent", **fields)
+    assert story.tell(honest, STRANGER).reason == "not_a_person"
 
 
 def test_a_signature_that_was_refused_leaves_no_signer() -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from support.story import OPERATOR, RUNNER, Story
 
 from forktrail_projectors.discovery import Candidate, Support, eligible_tests, run_state, why_not
 from forktrail_projectors.graph.cypher import CypherGraph
 from forktrail_projectors.withdrawal import loss_of
 from forktrail_schemas import events
 from forktrail_schemas.errors import GraphUnavailable, NotFound
+from support.story import OPERATOR, RUNNER, Story
 
 
 @pytest.fixture

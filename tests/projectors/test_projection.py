@@ -246,7 +246,12 @@ def test_a_void_event_changes_nothing_but_its_verdict(settings: Settings) -> Non
     story = opened_story(settings)
     graph, _ = fold_in_memory(settings, story.run)
     before = {key: row for key, row in graph.rows() if key.table not in ("Event", "Identity")}
-    bad = [record for record, (kind, _) in bad_records(story) if kind in ("void", "unreadable")]
+    # Without the one valid record among them, the copies of its id would count.
+    bad = [
+        record
+        for record, (kind, reason) in bad_records(story)
+        if kind in ("void", "unreadable") and reason != "id_reused"
+    ]
     write(settings.bootstrap_servers, story.run, bad)
     graph, projector = fold_in_memory(settings, story.run)
     assert projector.cursor.next_offset == len(story.records) + len(bad)

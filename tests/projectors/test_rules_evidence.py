@@ -559,3 +559,14 @@ def test_of_two_proposals_decided_on_at_one_offset_the_first_wins() -> None:
     assert story.propose("leaf", [finding], as_of=as_of)[1].valid
     second = story.propose("other", [finding], as_of=as_of)[1]
     assert (second.kind, second.reason, second.detail) == ("void", "overtaken", story.row("Run", "run")["last_case"])
+
+
+def test_a_case_whose_runner_lost_its_key_can_be_retried_and_one_that_runs_can_not() -> None:
+    story = Story()
+    case_id = running(story)
+    test_id = str(story.row("Case", case_id)["test"])
+    assert story.retry(case_id).reason == "not_inconclusive"
+    assert story.revoke(RUNNER).valid
+    assert story.retry(case_id).valid
+    again = story.report(test_id)
+    assert story.row("Case", again)["status"] == "proposed"

@@ -48,6 +48,7 @@ def test_an_opening_makes_the_run_its_goal_first_revision_admin_and_budgets() ->
         NodeKey("Revision", "r7"): {"ordinal": 1},
         NodeKey("Key", ADMIN.key_id): {
             "holder": "ada",
+            "holder_kind": "human",
             "public_key": ADMIN.public_key,
             "roles": ("admin",),
             "revoked": False,

@@ -323,6 +323,13 @@ def test_an_event_over_the_limit_is_refused() -> None:
     text = "\U0001f600" * 65_536  # 262,144 bytes
     fields = sample(GoalSet, meta=meta(**causes), text=text)
     assert len(encode(build(GoalSet, fields))) < VALUE_BYTES_MAX
-    findings = ["f" * 1_000 + "-" + "0" * 64] * 1_024
+    execution = {
+        "id": EVENT_ID,
+        "behavior": "ask",
+        "version": "1",
+        "handler": "run",
+        "match": ["m" * 256] * 4_000,  # 1,024,000 bytes
+        "path": "0",
+    }
     with pytest.raises(InvalidEvent, match="1,000,000 are allowed"):
-        encode(build(TestProposed, sample(TestProposed, finding_ids=findings)))
+        encode(build(GoalSet, sample(GoalSet, meta=meta(execution=execution), text="")))

@@ -15,7 +15,7 @@ from forktrail_projectors.handoff import DIGEST_FIELD, Packet, build_packet, pac
 from forktrail_projectors.projection import Projection
 from forktrail_projectors.reader import LogReader
 from forktrail_projectors.record import LogRecord
-from support.story import EVIDENCE, OPERATOR, REVIEWER, RUNNER, STRANGER, TOPIC_ID, Story
+from support.story import EVIDENCE_BYTES, STRANGER, TOPIC_ID, Story
 
 Place = tuple[str | int, ...]
 
@@ -42,13 +42,25 @@ class FullStore:
 
     def get(self, sha256: str) -> bytes:
         """Bytes that were never hashed."""
-        return bytes(int(EVIDENCE["size"]))
+        return bytes(EVIDENCE_BYTES)
+
+
+def with_cypher(story: Story) -> Story:
+    """The same story, its records folded at once into a graph that answers Cypher."""
+    copy = Story(story.run, CypherGraph.in_memory())
+    copy.records = story.records
+    copy.projector.apply(copy.records)
+    return copy
 
 
 def packet_of(story: Story) -> Packet:
-    """The packet of a story whose graph answers Cypher, read back from its bytes."""
-    graph, reader = cast(CypherGraph, story.graph), cast(LogReader, StoryReader(story))
-    packet = build_packet(Projection(story.run, graph, reader), cast(BlobStore, FullStore()))
+    """The packet of a story, read back from its bytes."""
+    told = with_cypher(story)
+    graph, reader = cast(CypherGraph, told.graph), cast(LogReader, StoryReader(told))
+    try:
+        packet = build_packet(Projection(told.run, graph, reader), cast(BlobStore, FullStore()))
+    finally:
+        graph.close()
     return cast(Packet, json.loads(packet_bytes(packet)))
 
 
@@ -84,7 +96,6 @@ def tell_rich(story: Story) -> None:
     mid = next(row for row in story.rows().values() if row.get("title") == "Test mid" and "depth" in row)
     story.settle(story.propose("closed", [str(mid["id"])])[0], "not_reproduced")
     story.register("withdrawn-too", requires=["e"], impact=1)
-    assert {OPERATOR.key_id, REVIEWER.key_id, RUNNER.key_id}
 
 
 def leaves(value: Any, place: Place = ()) -> Iterator[tuple[Place, Any]]:
@@ -108,23 +119,18 @@ def containers(value: Any, place: Place = ()) -> Iterator[tuple[Place, Any]]:
 
 
 def other_values(value: object) -> Iterator[object]:
-    """Values that a leaf might be changed to, of its own kind and of another."""
-    yield [value]
+    """Values that a leaf might be changed to: of its own kind, and none at all."""
     if isinstance(value, bool):
-        yield not value
-        yield int(value)
+        yield from (not value, int(value), None)
     elif isinstance(value, int):
-        yield value + 1
-        yield value - 1
-        yield str(value)
-    elif isinstance(value, str):
-        yield from ({"": None, value + "x": None, value + " ": None} if value else {"x": None})
-        for index in sorted({0, len(value) // 3, len(value) // 2, len(value.rstrip("=")) - 1} if value else ()):
+        yield from (value + 1, value - 1, str(value))
+    elif isinstance(value, str) and value:
+        last = len(value.rstrip("=")) - 1
+        for index in sorted({len(value) // 3, last}):
             yield value[:index] + _another(value[index]) + value[index + 1 :]
         yield None
     else:
-        yield ""
-        yield 0
+        yield from ("x", 0)
 
 
 def changed(packet: Packet, place: Place, value: object) -> Packet:

@@ -223,7 +223,9 @@ def a_proposal_deeper_than_allowed(story: Story) -> LogRecord:
 @case(EVIDENCE, "not_a_person", takes_id=False)
 def an_approval_by_an_agent(story: Story) -> LogRecord:
     two_tests(story)
-    return approval(story, story.report("root"), "agent")
+    story.add_key(STRANGER, "operator", kind="agent")
+    subject = {"kind": "case", "id": story.report("root")}
+    return written(story, events.ApprovalDecided, STRANGER, "agent", subject=subject, decision="approve", reason="")
 
 
 @case(EVIDENCE, "unknown_request", takes_id=True)
@@ -469,6 +471,11 @@ def a_receipt_whose_payload_is_no_base64(story: Story) -> LogRecord:
     return altered(story, running(story), receipt=json.dumps(envelope))
 
 
+@case(EVIDENCE, "bounds_exceeded", takes_id=False)
+def more_requests_than_the_test_may_send(story: Story) -> LogRecord:
+    return altered(story, running(story), requests=3)
+
+
 @case(EVIDENCE, "interrupted_outcome", takes_id=False)
 def an_interrupted_test_that_claims_an_outcome(story: Story) -> LogRecord:
     return altered(story, running(story), interrupted=True)
@@ -479,7 +486,9 @@ def an_interrupted_test_that_claims_an_outcome(story: Story) -> LogRecord:
 
 @case(EVIDENCE, "not_a_person", takes_id=False)
 def a_review_by_a_service(story: Story) -> LogRecord:
-    return review(story, observed(story), kind="service")
+    case_id = observed(story)
+    story.add_key(STRANGER, "reviewer", kind="service")
+    return review(story, case_id, key=STRANGER, kind="service")
 
 
 @case(EVIDENCE, "unknown_case", takes_id=True)

@@ -55,12 +55,24 @@ def a_second_end(story: Story) -> LogRecord:
 @case(LOG, "key_id_mismatch", takes_id=False)
 def a_key_under_the_id_of_another(story: Story) -> LogRecord:
     story.open()
-    fields = {"key_id": ADMIN.key_id, "public_key": STRANGER.public_key, "holder": "x", "roles": ["admin"]}
+    fields = {
+        "key_id": ADMIN.key_id,
+        "public_key": STRANGER.public_key,
+        "holder": "x",
+        "holder_kind": "human",
+        "roles": ["admin"],
+    }
     return by_admin(story, events.KeyRegistered, **fields)
 
 
 def _again(story: Story) -> LogRecord:
-    fields = {"key_id": OPERATOR.key_id, "public_key": OPERATOR.public_key, "holder": "mallory", "roles": ["admin"]}
+    fields = {
+        "key_id": OPERATOR.key_id,
+        "public_key": OPERATOR.public_key,
+        "holder": "mallory",
+        "holder_kind": "human",
+        "roles": ["admin"],
+    }
     return by_admin(story, events.KeyRegistered, **fields)
 
 

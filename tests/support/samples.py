@@ -39,7 +39,13 @@ BLOB = {"sha256": DIGEST, "size": 70_000, "media_type": "application/json"}
 SAMPLES: dict[type[Event], dict[str, Any]] = {
     events.RunOpened: {"goal": "look", "revision": "r1", "admin_public_key": DIGEST, "registry": BLOB},
     events.RunClosed: {"reason": "done"},
-    events.KeyRegistered: {"key_id": DIGEST, "public_key": DIGEST, "holder": "olga", "roles": ["operator", "runner"]},
+    events.KeyRegistered: {
+        "key_id": DIGEST,
+        "public_key": DIGEST,
+        "holder": "olga",
+        "holder_kind": "human",
+        "roles": ["operator", "runner"],
+    },
     events.KeyRevoked: {"key_id": DIGEST, "reason": "lost"},
     events.SettingChanged: {"name": "same-person-may-review", "value": "true"},
     events.BudgetSet: {"name": "cases", "limit": 3},

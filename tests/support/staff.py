@@ -76,5 +76,12 @@ def observe(settings: Settings, run: str, case_id: str, outcome: str) -> str:
 
 
 def _registration(run: str, key: SigningKey, holder: str, role: str) -> KeyRegistered:
-    fields = {"key_id": key.key_id, "public_key": key.public_key, "holder": holder, "roles": [role]}
-    return build(KeyRegistered, {"meta": meta(run, "human", "admin"), **fields})
+    fields = {
+        "meta": meta(run, "human", "admin"),
+        "key_id": key.key_id,
+        "public_key": key.public_key,
+        "holder": holder,
+        "holder_kind": "service" if role == "runner" else "human",
+        "roles": [role],
+    }
+    return build(KeyRegistered, fields)

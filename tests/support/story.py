@@ -25,7 +25,8 @@ E = TypeVar("E", bound=Event)
 
 TOPIC_ID = "topic-of-the-story"
 EVIDENCE_SHA256 = "e" * 64
-EVIDENCE = {"sha256": EVIDENCE_SHA256, "size": 100, "media_type": "application/json"}
+EVIDENCE_BYTES = 100
+EVIDENCE = {"sha256": EVIDENCE_SHA256, "size": EVIDENCE_BYTES, "media_type": "application/json"}
 
 
 def fixed_key(number: int) -> SigningKey:
@@ -234,14 +235,15 @@ class Story:
         """SettingChanged."""
         return self.signed(events.SettingChanged, ADMIN, name=name, value=value)[1]
 
-    def add_key(self, key: SigningKey, *roles: str, holder: str | None = None) -> Verdict:
-        """KeyRegistered."""
+    def add_key(self, key: SigningKey, *roles: str, holder: str | None = None, kind: str | None = None) -> Verdict:
+        """KeyRegistered; a runner's holder is a service, unless another kind is given."""
         return self.signed(
             events.KeyRegistered,
             ADMIN,
             key_id=key.key_id,
             public_key=key.public_key,
             holder=holder or HOLDERS[key.key_id],
+            holder_kind=kind or ("service" if "runner" in roles else "human"),
             roles=list(roles),
         )[1]
 

@@ -14,6 +14,7 @@ from forktrail_producers.keys import KeyStore
 from forktrail_schemas.errors import ExitCode, ForktrailError, InvalidInput
 from forktrail_schemas.events import KeyRegistered, KeyRevoked
 from forktrail_schemas.events.log import Role
+from forktrail_schemas.events.shared import ActorKind
 from forktrail_schemas.settings import Settings
 from forktrail_schemas.signatures import PUBLIC_KEY_BYTES, key_id
 
@@ -22,6 +23,8 @@ LIST_EXAMPLE = "  forktrail key list\n  forktrail key list $RUN"
 REGISTER_EXAMPLE = "  forktrail key register $RUN olga --role operator"
 REVOKE_EXAMPLE = "  forktrail key revoke $RUN olga --reason 'her laptop is lost'"
 EXAMPLE = "\n".join((NEW_EXAMPLE, REGISTER_EXAMPLE, LIST_EXAMPLE, REVOKE_EXAMPLE))
+KINDS = get_args(ActorKind)
+SERVICE_ROLES = {"runner", "sealer", "worker"}
 LOCAL_COLUMNS = ("name", "key_id", "problem")
 
 
@@ -41,6 +44,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--role", dest="roles", action="append", required=True, choices=get_args(Role), help="may be given repeatedly"
     )
     register.add_argument("--holder", metavar="NAME", help="actor id that it speaks for (default: NAME)")
+    register.add_argument(
+        "--kind",
+        choices=KINDS,
+        help="what the holder is (default: service for runners, sealers and workers, else human)",
+    )
     register.add_argument("--public-key", metavar="HEX", help="the public key of one that is kept elsewhere")
     add_key(register, ADMIN_KEY)
     add_format(register)
@@ -94,6 +102,7 @@ def _list_registered(arguments: argparse.Namespace, settings: Settings) -> int:
 def _register(arguments: argparse.Namespace, settings: Settings) -> int:
     public_key = _public_key(arguments, settings)
     holder = arguments.holder or arguments.name
+    kind = arguments.kind or ("service" if set(arguments.roles) <= SERVICE_ROLES else "human")
     with open_session(settings, arguments.run) as session:
         written = session.write(
             KeyRegistered,
@@ -101,10 +110,16 @@ def _register(arguments: argparse.Namespace, settings: Settings) -> int:
             key_id=key_id(public_key),
             public_key=public_key,
             holder=holder,
+            holder_kind=kind,
             roles=sorted(set(arguments.roles)),
         )
     roles = ", ".join(sorted(set(arguments.roles)))
-    facts = written.facts() | {"key_id": key_id(public_key), "holder": holder, "roles": sorted(set(arguments.roles))}
+    facts = written.facts() | {
+        "key_id": key_id(public_key),
+        "holder": holder,
+        "holder_kind": kind,
+        "roles": sorted(set(arguments.roles)),
+    }
     print_result(f"{key_id(public_key)} registered for {holder} as {roles}", facts, arguments.format)
     return ExitCode.OK
 

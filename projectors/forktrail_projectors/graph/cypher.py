@@ -23,6 +23,8 @@ from forktrail_schemas.errors import GraphError, GraphUnavailable
 # Until a CHECKPOINT the engine keeps the old versions of updated columns, up to 20 KiB for each (commit, column, block
 # of 2,048 rows); they fill the buffer pool and are in no log size. About 80 MiB at this count.
 OLD_VERSIONS_MAX = 4_096
+# Rows written after opening until statements are planned anew; doubled each time.
+ROWS_BEFORE_REPLANNING = 500
 # A commit's updates of one column are taken to touch at most so many blocks.
 BLOCKS_PER_COLUMN = 16
 
@@ -46,6 +48,7 @@ class CypherGraph:
         self._readers = Sessions(database)
         self._unusable = ""
         self._old_versions = 0
+        self._rows_written, self._replan_at = 0, ROWS_BEFORE_REPLANNING
         create_or_check_tables(self._session)
         self._commits, self._cursor = last_cursor(self._session)
 
@@ -153,7 +156,7 @@ class CypherGraph:
             self._end()
             self._commits, self._cursor = number, cursor
             self._old_versions += old_versions
-            self._session.recycle()
+            self._written(len(changes.nodes) + len(changes.edges))
 
     def checkpoint(self) -> None:
         """Run the engine's CHECKPOINT: the write-ahead log goes into the file, old versions leave memory.
@@ -248,6 +251,15 @@ class CypherGraph:
             # Whether it is in the log is known only to the next one who opens it.
             self._unusable = f"COMMIT failed: {error}"
             raise
+
+    def _written(self, rows: int) -> None:
+        """A plan made for small tables scans where one for large tables looks up, so plans end as the graph grows."""
+        self._rows_written += rows
+        if self._rows_written >= self._replan_at:
+            self._replan_at *= 2
+            self._session.close()
+            self._readers.renew()
+        self._session.tidy()
 
     def _refuse_if_unusable(self) -> None:
         if self._unusable:

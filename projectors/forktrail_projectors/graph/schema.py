@@ -90,7 +90,10 @@ _DOMAIN = (
     _domain("Revision", _integers("ordinal")),
     _domain("Setting", _strings("value")),
     _domain("Budget", _integers("limit", "used")),
-    _domain("Key", _strings("holder", "public_key") | {"roles": ColumnType.STRINGS, "revoked": ColumnType.BOOL}),
+    _domain(
+        "Key",
+        _strings("holder", "holder_kind", "public_key") | {"roles": ColumnType.STRINGS, "revoked": ColumnType.BOOL},
+    ),
     _domain("Asset", {}),
     _domain("Capability", {}),
     _domain(

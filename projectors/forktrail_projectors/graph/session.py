@@ -13,8 +13,11 @@ from forktrail_projectors.graph.reads import plain
 from forktrail_projectors.state import Value
 from forktrail_schemas.errors import GraphError, InvalidInput
 
-# A plan takes 15 to 70 KiB.
+# A plan takes 15 to 70 KiB; the engine keeps one for each text and mix of parameter types.
 PLANS_MAX = 500
+# ladybug's binding looks at every value to find the plan of a text. For longer lists that costs more than rebinding
+# a prepared statement, which for single values it doesn't: another width of integer makes it plan anew.
+LIST_LENGTH_MAX = 16
 ROWS_PER_FETCH = 1_000
 
 # How the engine's messages begin where the statement isn't to blame.
@@ -32,13 +35,18 @@ _ENGINE_FAULTS = (
 
 
 class Session:
-    """One session of a database, with at most one transaction; not for two threads at once."""
+    """One session of a database, with at most one transaction; not for two threads at once.
+
+    Attributes:
+        outdated: its plans are; it isn't to be used again.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._connection: Connection | None = None
         self._plans: dict[str, Plan] = {}
-        self._queries = 0
+        self._texts: set[str] = set()
+        self.outdated = False
 
     def run(self, cypher: str, parameters: Mapping[str, Any] | None = None) -> list[list[Any]]:
         """Run one statement of ours and fetch its whole answer.
@@ -47,7 +55,7 @@ class Session:
             GraphError: with the engine's message.
         """
         try:
-            result = self._execute(self._plan(cypher, parameters) if parameters else cypher, parameters)
+            result = self._execute(self._text_or_plan(cypher, parameters), parameters)
             try:
                 return result.get_all()
             finally:
@@ -85,7 +93,6 @@ class Session:
         given = {name: list(value) if isinstance(value, tuple) else value for name, value in parameters.items()}
         try:
             self._connected().set_query_timeout(timeout_ms or 0)
-            self._queries += 1
             result = self._execute(cypher, given)
             try:
                 columns = tuple(result.get_column_names())
@@ -112,32 +119,36 @@ class Session:
             if "no active transaction" not in error.message.lower():
                 raise
 
-    def recycle(self) -> None:
-        """Between transactions: forget plans once there are many; the engine keeps those of queries by itself."""
-        if self._queries > PLANS_MAX or len(self._plans) > PLANS_MAX:
+    def tidy(self) -> None:
+        """Between transactions: forget all plans once there are many."""
+        if len(self._texts) + len(self._plans) > PLANS_MAX:
             self.close()
 
     def close(self) -> None:
         """End the session; the next statement starts a new one."""
         self._plans.clear()
-        self._queries = 0
+        self._texts.clear()
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
 
     def _execute(self, statement: str | Plan, parameters: Mapping[str, Any] | None) -> Result:
+        if parameters and isinstance(statement, str):
+            self._texts.add(statement)
         result = self._connected().execute(statement, dict(parameters) if parameters else None)
         if isinstance(result, list):
             raise GraphError("the engine took one statement for several")
         return result
 
-    def _plan(self, cypher: str, parameters: Mapping[str, Any]) -> Plan:
-        """Plan a statement of ours once. Given the text, ladybug's binding looks at every value to find its plan."""
+    def _text_or_plan(self, cypher: str, parameters: Mapping[str, Any] | None) -> str | Plan:
+        lists = [value for value in (parameters or {}).values() if isinstance(value, list)]
+        if not lists or max(map(len, lists)) <= LIST_LENGTH_MAX:
+            return cypher
         plan = self._plans.get(cypher)
         if plan is None:
-            with warnings.catch_warnings():
+            with warnings.catch_warnings():  # both bindings advise against this call; see LIST_LENGTH_MAX
                 warnings.simplefilter("ignore", DeprecationWarning)
-                plan = self._connected().prepare(cypher, dict(parameters))
+                plan = self._connected().prepare(cypher, dict(parameters or {}))
             self._plans[cypher] = plan
         return plan
 
@@ -167,19 +178,32 @@ class Sessions:
             with session.reading():
                 yield session
         except BaseException:
-            with suppress(ValueError):  # `close` came first
-                self._all.remove(session)
-            session.close()
+            self._drop(session)
             raise
-        session.recycle()
-        self._idle.append(session)
+        session.tidy()
+        if session.outdated:
+            self._drop(session)
+        else:
+            self._idle.append(session)
+
+    def renew(self) -> None:
+        """Use no session again that there is now."""
+        for session in list(self._all):
+            session.outdated = True
+        with suppress(IndexError):
+            while True:
+                self._drop(self._idle.pop())
 
     def close(self) -> None:
         """End all of them; a query that runs in another thread is interrupted."""
-        for session in self._all:
-            session.close()
-        self._all.clear()
+        for session in list(self._all):
+            self._drop(session)
         self._idle.clear()
+
+    def _drop(self, session: Session) -> None:
+        with suppress(ValueError):  # `close` came first
+            self._all.remove(session)
+        session.close()
 
 
 def _blamed(error: Exception, cypher: str) -> GraphError | InvalidInput:

@@ -11,6 +11,7 @@ from forktrail_projectors.rules.context import RUN
 from forktrail_projectors.state import EdgesKey, Key, NodeKey
 from forktrail_schemas import events as types
 from forktrail_schemas.events.base import Event
+from forktrail_schemas.ids import derived_id
 from forktrail_schemas.signatures import key_id
 
 # A rule takes the context of its own event type; the book holds them all, so here the type is open.
@@ -26,8 +27,31 @@ class Rule:
     keys: Keys
 
 
+# What an event makes has an id that follows from its own.
+_MAKES: Mapping[type[Event], tuple[tuple[str, str], ...]] = {
+    types.RunOpened: (("Goal", "goal"),),
+    types.GoalSet: (("Goal", "goal"),),
+    types.ReportFiled: (("Report", "report"), ("Case", "case")),
+    types.TestProposed: (("Case", "case"),),
+    types.ApprovalDecided: (("Approval", "approval"),),
+    types.ObservationRecorded: (("Observation", "observation"),),
+    types.ReviewDecided: (("Review", "review"), ("Finding", "finding")),
+}
+
+
 def _case(event: Any) -> Iterable[Key]:
     yield NodeKey("Case", event.case_id)
+
+
+def _review(event: types.ReviewDecided) -> Iterable[Key]:
+    yield NodeKey("Case", event.case_id)
+    yield NodeKey("Setting", log.SAME_PERSON_MAY_REVIEW)
+
+
+def _opening(event: types.RunOpened) -> Iterable[Key]:
+    yield NodeKey("Key", key_id(event.admin_public_key))
+    yield NodeKey("Revision", event.revision)
+    yield from (NodeKey("Budget", name) for name in log.BUDGETS)
 
 
 def _attempt(event: types.ReportFiled | types.TestProposed) -> Iterable[Key]:
@@ -51,12 +75,12 @@ def _registration(event: types.TestRegistered) -> Iterable[Key]:
 
 
 RULES: Mapping[type[Event], Rule] = {
-    types.RunOpened: Rule(log.run_opened, lambda event: [NodeKey("Key", key_id(event.admin_public_key))]),
+    types.RunOpened: Rule(log.run_opened, _opening),
     types.RunClosed: Rule(log.run_closed, lambda event: []),
     types.KeyRegistered: Rule(log.key_registered, lambda event: [NodeKey("Key", event.key_id)]),
     types.KeyRevoked: Rule(log.key_revoked, lambda event: [NodeKey("Key", event.key_id)]),
     types.SettingChanged: Rule(log.setting_changed, lambda event: [NodeKey("Setting", event.name)]),
-    types.BudgetSet: Rule(log.budget_set, lambda event: []),
+    types.BudgetSet: Rule(log.budget_set, lambda event: [NodeKey("Budget", event.name)]),
     types.GoalSet: Rule(log.goal_set, lambda event: []),
     types.TestRegistered: Rule(log.registration_made, _registration),
     types.ReportFiled: Rule(evidence.report_filed, _attempt),
@@ -64,7 +88,7 @@ RULES: Mapping[type[Event], Rule] = {
     types.ApprovalDecided: Rule(evidence.approval_decided, lambda event: [NodeKey("Case", event.subject.id)]),
     types.TestStarted: Rule(evidence.case_started, _case),
     types.ObservationRecorded: Rule(evidence.observation_recorded, _observation),
-    types.ReviewDecided: Rule(evidence.review_decided, _case),
+    types.ReviewDecided: Rule(evidence.review_decided, _review),
     types.RevisionAdvanced: Rule(evidence.revision_advanced, lambda event: [NodeKey("Revision", event.to_revision)]),
     types.RetryRequested: Rule(evidence.retry_requested, _case),
     types.FindingWithdrawn: Rule(evidence.finding_withdrawn, lambda event: [NodeKey("Finding", event.finding_id)]),
@@ -79,3 +103,5 @@ def keys(event: Event) -> Iterable[Key]:
     rule = RULES.get(type(event))
     if rule is not None:
         yield from rule.keys(event)
+        for table, kind in _MAKES.get(type(event), ()):
+            yield NodeKey(table, derived_id(kind, event.meta.event_id))

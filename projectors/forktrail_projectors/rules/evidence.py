@@ -183,6 +183,8 @@ def observation_recorded(ctx: Context[ObservationRecorded]) -> None:
     if event.interrupted and event.outcome != "inconclusive":
         raise Refused("interrupted_outcome", event.outcome, takes_id=False)
     reserved = number(ctx.existing("TestCase", event.test_id, "unknown_test"), "requests_max")
+    if event.requests > reserved:
+        raise Refused("bounds_exceeded", f"{event.requests} requests; allowed: {reserved}", takes_id=False)
     ctx.update("Budget", HTTP_REQUESTS, used=used(ctx, HTTP_REQUESTS) - reserved + event.requests)
     observation = ctx.create(
         "Observation",
@@ -272,14 +274,21 @@ def revision_advanced(ctx: Context[RevisionAdvanced]) -> None:
 
 
 def retry_requested(ctx: Context[RetryRequested]) -> None:
-    """Takes an inconclusive attempt out of the way of another."""
+    """Takes an attempt out of the way of another: an inconclusive one, or one whose runner can't end it any more."""
     case = ctx.existing("Case", ctx.event.case_id, "unknown_case")
     check_revision(ctx, case)
-    if case["outcome"] != "inconclusive":
+    if case["outcome"] != "inconclusive" and not _orphaned(ctx, case):
         raise Refused("not_inconclusive", str(case["outcome"] or case["status"]))
     if case["retried"]:
         raise Refused("already_retried", ctx.event.case_id)
     ctx.update("Case", ctx.event.case_id, retried=True)
+
+
+def _orphaned(ctx: Context[Event], case: Row) -> bool:
+    """Whether a running case's runner lost its key, so that nobody may record what it saw."""
+    if case["status"] != RUNNING:
+        return False
+    return bool(ctx.existing("Key", text(case, "runner"), "unknown_key")["revoked"])
 
 
 def finding_withdrawn(ctx: Context[FindingWithdrawn]) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from forktrail_schemas.events.base import Event
-from forktrail_schemas.events.shared import BlobRef
+from forktrail_schemas.events.shared import ActorKind, BlobRef
 from forktrail_schemas.values import Int32, Int64, Name, PublicKey, Sha256, Slug, Text
 
 
@@ -49,6 +49,8 @@ class KeyRegistered(Event):
     """Raw Ed25519 public key, hex."""
     holder: Name
     """Actor id that the key speaks for."""
+    holder_kind: ActorKind
+    """What that actor is; the admin vouches for it."""
     roles: Annotated[tuple[Role, ...], Field(strict=False, min_length=1)]
 
 
