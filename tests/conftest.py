@@ -80,6 +80,13 @@ def home(tmp_path: Path) -> Path:
     return tmp_path / "home"
 
 
+@pytest.fixture(scope="module")
+def shared_settings(tmp_path_factory: pytest.TempPathFactory, kafka: str) -> Settings:
+    """Settings that the tests of one module share: one home, the session's Kafka."""
+    home = tmp_path_factory.mktemp("shared") / "home"
+    return Settings(home=home, bootstrap_servers=kafka, external_kafka=False, graph_engine="ladybug")
+
+
 @pytest.fixture
 def settings(home: Path, kafka: str) -> Settings:
     """Settings of one test: its own home, the session's Kafka."""

@@ -20,7 +20,8 @@ MATCH (o:Observation)-[:OBSERVES]->(:`Case`)-[:ATTEMPTS]->(t:TestCase)
 MATCH (k:`Key` {id: o.runner})
 RETURN o.id AS id, o.case_id AS case_id, o.test AS test_id, o.revision AS revision, o.outcome AS outcome,
        o.evidence_sha256 AS sha256, o.evidence_bytes AS size, o.receipt AS receipt, o.requests AS requests,
-       k.id AS key_id, k.public_key AS public_key, t.definition_sha256 AS definition
+       o.interrupted AS interrupted, k.id AS key_id, k.public_key AS public_key,
+       t.definition_sha256 AS definition
 ORDER BY o.created_offset
 """
 
@@ -68,9 +69,9 @@ def _evidence_faults(row: Mapping[str, object], blobs: BlobStore, registry: Regi
     except Corruption as error:
         return [f"{error.code}: {error.message}"]
     faults = [] if len(data) == row["size"] else [f"it has {len(data)} bytes, {row['size']} were recorded"]
-    for name in ("case_id", "test_id", "revision"):
+    for name in ("case_id", "test_id", "revision", "interrupted"):
         if getattr(transcript, name) != row[name]:
-            faults.append(f"the stored exchanges are of {name} {getattr(transcript, name)}")
+            faults.append(f"its {name} is {getattr(transcript, name)}, {row[name]} was recorded")
     if transcript.request_count != row["requests"]:
         faults.append(f"it holds {transcript.request_count} requests, {row['requests']} were recorded")
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from forktrail_schemas.errors import LogUnavailable, NotFound
 from forktrail_schemas.topics import RECORD_BYTES_MAX, TopicSpec
 
 REQUEST_TIMEOUT_SECONDS = 10.0
+CONNECT_TIMEOUT_SECONDS = 3.0
 _POLL_SECONDS = 0.05
 CONNECT_HINT = "start it with `forktrail broker start`, or set FORKTRAIL_BOOTSTRAP_SERVERS"
 
@@ -57,10 +59,34 @@ def log_error(error: KafkaError, bootstrap_servers: str) -> LogUnavailable | Not
     return LogUnavailable(f"Kafka at {bootstrap_servers} doesn't answer: {error.str()}", hint=CONNECT_HINT)
 
 
+def require_listening(bootstrap_servers: str) -> None:
+    """Fail at once where nothing listens; librdkafka would keep trying until its time is up.
+
+    Raises:
+        LogUnavailable: none of the addresses takes a connection.
+    """
+    problem = "no address is given"
+    for address in bootstrap_servers.split(","):
+        host, _, port = address.strip().rpartition(":")
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), CONNECT_TIMEOUT_SECONDS).close()
+        except (OSError, ValueError, OverflowError) as error:
+            problem = str(error)
+        else:
+            return
+    raise LogUnavailable(f"Kafka at {bootstrap_servers} doesn't answer: {problem}", hint=CONNECT_HINT)
+
+
 class Topics:
     """Looks topics up and makes them."""
 
     def __init__(self, bootstrap_servers: str) -> None:
+        """Connect.
+
+        Raises:
+            LogUnavailable: nothing listens there.
+        """
+        require_listening(bootstrap_servers)
         self._bootstrap_servers = bootstrap_servers
         self._admin = AdminClient(client_config(bootstrap_servers), logger=LOGGER)
 

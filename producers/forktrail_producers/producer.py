@@ -16,7 +16,14 @@ from types import TracebackType
 from confluent_kafka import KafkaError, Message
 from confluent_kafka import Producer as KafkaProducer
 
-from forktrail_producers.kafka import LOGGER, REQUEST_TIMEOUT_SECONDS, client_config, log_error, log_errors
+from forktrail_producers.kafka import (
+    LOGGER,
+    REQUEST_TIMEOUT_SECONDS,
+    client_config,
+    log_error,
+    log_errors,
+    require_listening,
+)
 from forktrail_schemas.errors import ForktrailError, InvalidEvent, LogUnavailable, NotFound
 from forktrail_schemas.events.base import Event
 from forktrail_schemas.headers import Headers, headers_of
@@ -119,6 +126,8 @@ class Producer:
         # librdkafka would wait half a minute for a topic that isn't there.
         if topic in self._known_topics:
             return
+        if not self._known_topics:
+            require_listening(self._bootstrap_servers)
         with log_errors(self._bootstrap_servers):
             found = self._kafka.list_topics(topic, timeout=REQUEST_TIMEOUT_SECONDS).topics[topic]
         if found.error is not None:

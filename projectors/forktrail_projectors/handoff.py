@@ -69,7 +69,8 @@ _TESTS = "MATCH (t:TestCase) RETURN t.id AS id ORDER BY id"
 _GOAL = "MATCH (g:Goal {id: $goal}) RETURN g.text"
 _KEYS = """
 MATCH (k:`Key`)
-RETURN k.id AS key_id, k.public_key AS public_key, k.holder AS holder, k.roles AS roles, k.revoked AS revoked
+RETURN k.id AS key_id, k.public_key AS public_key, k.holder AS holder, k.holder_kind AS holder_kind, k.roles AS roles,
+       k.revoked AS revoked
 ORDER BY key_id
 """
 # The records a packet carries: all that its findings and observations rest on, whole enough to be folded again.

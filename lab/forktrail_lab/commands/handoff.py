@@ -6,6 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from forktrail_lab.arguments import run_id
 from forktrail_lab.output import note, print_lines
 from forktrail_producers.blobs import BlobStore
 from forktrail_projectors.handoff import DIGEST_FIELD, build_packet, packet_bytes
@@ -21,7 +22,7 @@ VERIFY = "verify"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("run", metavar="RUN", help="run id; or `verify`, to check a packet's file")
+    parser.add_argument("run", type=run_id, metavar="RUN", help="run id; or `verify`, to check a packet's file")
     parser.add_argument("file", metavar="FILE", nargs="?", type=Path, help="the packet to verify")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write the packet there (default: stdout)")
 

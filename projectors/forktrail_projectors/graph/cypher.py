@@ -18,7 +18,7 @@ from forktrail_projectors.graph.session import Session, Sessions
 from forktrail_projectors.graph.tables import create_or_check_tables
 from forktrail_projectors.graph.writes import ROWS_PER_STATEMENT, changed_columns, statements
 from forktrail_projectors.state import Changes, EdgeKey, EdgesKey, NodeKey, Row, Value, edge_order
-from forktrail_schemas.errors import GraphError, GraphUnavailable
+from forktrail_schemas.errors import GraphBusy, GraphError, GraphUnavailable
 
 # Until a CHECKPOINT the engine keeps the old versions of updated columns, up to 20 KiB for each (commit, column, block
 # of 2,048 rows); they fill the buffer pool and are in no log size. About 80 MiB at this count.
@@ -76,6 +76,9 @@ class CypherGraph:
     @classmethod
     def in_memory(cls, engine: str = DEFAULT_ENGINE, buffer_pool_bytes: int = BUFFER_POOL_BYTES) -> CypherGraph:
         """Make an empty graph that lies in the buffer pool and ends with `close`.
+
+        For tests and short lives: the engine never frees the old versions of what is changed in it. 512 MiB are full
+        after about 15,000 commits that each change three columns.
 
         Raises:
             GraphUnavailable: the engine isn't installed.
@@ -164,6 +167,7 @@ class CypherGraph:
         Commits and `close` do it when it is due; a daemon may call it when idle.
 
         Raises:
+            GraphBusy: kuzu waited in vain for a query to end.
             GraphError: the engine failed; the graph must be closed and opened again.
         """
         with self._lock:
@@ -171,6 +175,8 @@ class CypherGraph:
             try:
                 self._session.run("CHECKPOINT")
             except GraphError as error:
+                if error.message.startswith("Timeout waiting for active transactions"):
+                    raise GraphBusy(error.message, hint="wait until the query ends") from error
                 self._unusable = f"CHECKPOINT failed: {error.message}"
                 raise
             self._old_versions = 0

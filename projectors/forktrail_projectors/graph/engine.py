@@ -1,8 +1,7 @@
 """The embedded graph engine: the one module that imports ladybug or kuzu, opens their files and names their quirks.
 
-Both offer the same Python calls and the same Cypher (facts in DESIGN.md beside this file). One process can load one of
-them: their native types clash. The same file is never opened twice in a process: neither engine refuses that, and both
-lose data by it.
+Both offer the same Python calls and the same Cypher. One process can load one of them: their native types clash. The
+same file is never opened twice in a process: neither engine refuses that, and both lose data by it.
 """
 
 from __future__ import annotations
@@ -141,7 +140,7 @@ def _load(engine: str) -> Any:
     extra = ENGINES.get(engine)
     if extra is None:
         raise GraphUnavailable(f"no graph engine is called {engine!r}", hint=f"use one of {', '.join(ENGINES)}")
-    others = [name for name in ENGINES if name != engine and name in sys.modules]
+    others = [name for name in ENGINES if name != engine and sys.modules.get(name) is not None]
     if others:
         raise GraphUnavailable(
             f"this process has loaded {others[0]}, and {engine} can't be loaded beside it",

@@ -214,7 +214,9 @@ def _blamed(error: Exception, cypher: str) -> GraphError | InvalidInput:
         return GraphError("the query ran out of time", code="query_timeout", hint="ask for less, or allow it more time")
     if isinstance(error, MemoryError) or message.startswith(_ENGINE_FAULTS):
         return GraphError(message)
-    hint = "the graph is read-only here" if "read-only" in message else ""
+    hint = "CALL show_tables() RETURN name lists the tables, CALL table_info('Finding') RETURN * the columns of one"
+    if "read-only" in message:
+        hint = "nothing is written through a query; facts come in as events"
     if message.startswith("Parser exception") and ":case" in cypher.lower().replace(" ", ""):
         hint = "Case is a word of Cypher: write it in backticks, (c:`Case`)"
-    return InvalidInput(message, hint=hint or "forktrail shell lists tables and columns with CALL show_tables()")
+    return InvalidInput(message, hint=hint)
