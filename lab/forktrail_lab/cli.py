@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, cast
 
-from forktrail_lab.output import note, printable
+from forktrail_lab.console.output import note, printable
 from forktrail_schemas.errors import ExitCode, ForktrailError
 from forktrail_schemas.settings import Settings
 

@@ -16,8 +16,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from forktrail_lab.registry import shipped_registry_path
-from forktrail_lab.targets import TARGETS_FILE
+from forktrail_lab.exchange.targets import TARGETS_FILE
+from forktrail_lab.registry.file import shipped_registry_path
 from forktrail_producers.keys import KeyStore
 from forktrail_schemas.errors import ExitCode, ForktrailError
 from forktrail_schemas.settings import Settings

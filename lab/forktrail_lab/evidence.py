@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from forktrail_lab.outcome import judge
-from forktrail_lab.registry import definition_sha256, find_test
-from forktrail_lab.registry_model import Registry
-from forktrail_lab.transcript import parse_evidence
+from forktrail_lab.exchange.outcome import judge
+from forktrail_lab.exchange.transcript import parse_evidence
+from forktrail_lab.registry.file import definition_sha256, find_test
+from forktrail_lab.registry.model import Registry
 from forktrail_producers.blobs import BlobStore
 from forktrail_projectors.graph.protocol import Queryable
 from forktrail_projectors.receipts import Statement, fault_of

@@ -11,7 +11,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from forktrail_lab.catalog import confirmed_candidate, registry_of_run
+from forktrail_lab.registry.catalog import confirmed_candidate, registry_of_run
 from forktrail_producers.blobs import BlobStore
 from forktrail_producers.producer import meta
 from forktrail_projectors.discovery import Candidate, RunState, all_eligible_tests, run_state

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from forktrail_lab.registry import RegistryFile, definition_sha256, requests_max
-from forktrail_lab.registry_model import RegisteredTest
+from forktrail_lab.registry.file import RegistryFile, definition_sha256, requests_max
+from forktrail_lab.registry.model import RegisteredTest
 from forktrail_producers.blobs import BlobStore
 from forktrail_producers.directory import Directory
 from forktrail_producers.kafka import Topics
@@ -196,4 +196,3 @@ class _Opener:
         row = self._row(table, id)
         assert row is not None, f"an open run has {table} {id}"
         return row
-

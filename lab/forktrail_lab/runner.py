@@ -13,14 +13,14 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from forktrail_lab.catalog import confirmed_test, registry_of_run
-from forktrail_lab.exchange import perform
-from forktrail_lab.identities import resolve_identities
-from forktrail_lab.outcome import Judgement, judge
-from forktrail_lab.registry_model import RegisteredTest, Registry
-from forktrail_lab.session import require_valid
-from forktrail_lab.targets import load_targets, origin_of
-from forktrail_lab.transcript import EVIDENCE_MEDIA_TYPE, Transcript, evidence_bytes
+from forktrail_lab.console.session import require_valid
+from forktrail_lab.exchange.identities import resolve_identities
+from forktrail_lab.exchange.outcome import Judgement, judge
+from forktrail_lab.exchange.perform import perform
+from forktrail_lab.exchange.targets import load_targets, origin_of
+from forktrail_lab.exchange.transcript import EVIDENCE_MEDIA_TYPE, Transcript, evidence_bytes
+from forktrail_lab.registry.catalog import confirmed_test, registry_of_run
+from forktrail_lab.registry.model import RegisteredTest, Registry
 from forktrail_producers.blobs import BlobStore
 from forktrail_producers.producer import Producer, meta
 from forktrail_projectors.graph.protocol import Queryable

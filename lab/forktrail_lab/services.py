@@ -14,8 +14,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Self
 
-from forktrail_lab.registry_model import Registry, ServiceAnswer, ServiceMatch, ServiceResponse
-from forktrail_lab.targets import TARGETS_FORMAT, Targets
+from forktrail_lab.exchange.targets import TARGETS_FORMAT, Targets
+from forktrail_lab.registry.model import Registry, ServiceAnswer, ServiceMatch, ServiceResponse
 from forktrail_schemas.errors import ForktrailError, InvalidInput
 
 LOOPBACK = "127.0.0.1"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from forktrail_lab.evidence import check_evidence
-from forktrail_lab.registry import load_registry, shipped_registry_path
+from forktrail_lab.registry.file import load_registry, shipped_registry_path
 from forktrail_producers.blobs import BlobStore
 from forktrail_projectors.graph.protocol import Queryable, Table
 from forktrail_projectors.projection import open_projection

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from forktrail_lab.registry import shipped_registry_path
+from forktrail_lab.registry.file import shipped_registry_path
 from forktrail_producers.kafka import Topics
 from forktrail_producers.producer import Producer, meta
 from forktrail_projectors.lock import owned

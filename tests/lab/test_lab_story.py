@@ -15,7 +15,7 @@ import pytest
 import rfc8785
 
 from forktrail_lab.broker.probe import free_port
-from forktrail_lab.registry import shipped_registry_path
+from forktrail_lab.registry.file import shipped_registry_path
 from forktrail_schemas.settings import Settings
 from support.staff import GATEWAY
 from support.workbench import Workbench, play_r1

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from forktrail_lab.registry import shipped_registry_path
+from forktrail_lab.registry.file import shipped_registry_path
 from forktrail_schemas.settings import Settings
 from support.command_line import CommandLine
 from support.staff import GATEWAY

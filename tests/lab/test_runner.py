@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from forktrail_lab.broker.probe import free_port
-from forktrail_lab.registry import shipped_registry_path
+from forktrail_lab.registry.file import shipped_registry_path
 from forktrail_schemas.settings import Settings
 from support.staff import GATEWAY
 from support.workbench import Workbench, wait_until

@@ -15,10 +15,10 @@ from typing import Any
 import httpx
 import pytest
 
-from forktrail_lab.registry import load_registry, parse_registry, shipped_registry_path
-from forktrail_lab.registry_model import Registry
+from forktrail_lab.exchange.targets import Targets, host_and_port, load_targets, origin_of, save_targets
+from forktrail_lab.registry.file import load_registry, parse_registry, shipped_registry_path
+from forktrail_lab.registry.model import Registry
 from forktrail_lab.services import Lab, answer_for, is_loopback
-from forktrail_lab.targets import Targets, host_and_port, load_targets, origin_of, save_targets
 from forktrail_schemas.errors import ExitCode, InvalidInput, NotFound
 
 NORTHWIND = load_registry(shipped_registry_path()).registry

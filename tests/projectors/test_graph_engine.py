@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from forktrail_projectors.graph import tables
+from forktrail_projectors.graph import engine, tables
 from forktrail_projectors.graph.cypher import CypherGraph
 from forktrail_projectors.graph.engine import ENGINES, database_files
 from forktrail_projectors.graph.protocol import Cursor
@@ -124,6 +124,38 @@ def test_a_log_without_its_file_is_not_taken_for_a_new_graph(path: Path) -> None
     path.rename(path.with_name("run.graph.wal"))
     with pytest.raises(GraphUnavailable, match=r"run\.graph\.wal"):
         CypherGraph.open(path, ENGINE)
+
+
+def test_a_new_graph_is_whole_without_its_log(path: Path) -> None:
+    assert database_files(path) == (path,)
+
+
+def test_short_sessions_leave_a_short_log_and_at_last_none(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = path.with_name("run.graph.wal")
+    sizes = []
+    monkeypatch.setattr(engine, "LOG_BYTES_KEPT", 3_000)
+    for offset in range(40):
+        graph = CypherGraph.open(path, ENGINE)
+        graph.commit(Changes(), Cursor("topic", offset, "", (), "", 1))
+        graph.close()
+        sizes.append(log.stat().st_size if log.exists() else 0)
+    assert 0 < max(sizes) <= 3_000
+    assert sizes.count(0) > 1
+    graph = CypherGraph.open(path, ENGINE, read_only=True)
+    assert graph.cursor() == Cursor("topic", 39, "", (), "", 1)
+    graph.close()
+
+
+def test_after_a_checkpoint_the_file_alone_is_the_graph(path: Path, tmp_path: Path) -> None:
+    graph = CypherGraph.open(path, ENGINE)
+    graph.commit(Changes(), Cursor("topic", 7, "", (), "", 1))
+    graph.checkpoint()
+    copy = tmp_path / "copy.graph"
+    copy.write_bytes(path.read_bytes())
+    graph.close()
+    graph = CypherGraph.open(copy, ENGINE)
+    assert graph.cursor() == Cursor("topic", 7, "", (), "", 1)
+    graph.close()
 
 
 def test_a_graph_that_is_not_there_is_not_made_for_reading(tmp_path: Path) -> None:

@@ -24,7 +24,17 @@ from forktrail_schemas.ids import derived_id, uuid7
 from forktrail_schemas.signatures import SigningKey, verify
 from forktrail_schemas.wire import decode, encode
 from support.driver import Driver
-from support.packets import changed, containers, leaves, other_values, packet_of, pattern, sealed, tell_rich
+from support.packets import (
+    changed,
+    containers,
+    leaves,
+    other_values,
+    packet_of,
+    pattern,
+    sealed,
+    some_of_each,
+    tell_rich,
+)
 from support.story import ADMIN, EVIDENCE_SHA256, HOLDERS, OPERATOR, REVIEWER, RUNNER, Story
 
 SEED = int(os.environ.get("FORKTRAIL_TEST_SEED") or random.randrange(2**32))
@@ -145,7 +155,9 @@ class TestTampering:
 
     def test_no_value_can_be_changed_but_those_that_the_file_can_not_tell(self, rich: Packet) -> None:
         passed = set()
-        for place, value in leaves(rich):
+        named = ((self.told(rich, *leaf), *leaf) for leaf in leaves(rich))
+        # Only an offset beside one that the packet leaves out can be another.
+        for name, place, value in some_of_each(named, every="records[].offset"):
             for other in other_values(value):
                 tampered = changed(rich, place, other)
                 try:
@@ -153,7 +165,7 @@ class TestTampering:
                 except (Corruption, InvalidInput):
                     continue
                 if place != (DIGEST_FIELD,):  # `sealed` puts the right one back
-                    passed.add(self.told(rich, place, value))
+                    passed.add(name)
         assert passed == NOT_TOLD
 
     def told(self, packet: Packet, place: tuple[str | int, ...], value: object) -> str:
@@ -184,7 +196,7 @@ class TestTampering:
 
     def test_nothing_can_be_left_out_doubled_turned_round_or_added(self, rich: Packet) -> None:
         passed = set()
-        for place, value in containers(rich):
+        for _, place, value in some_of_each((pattern(place), place, value) for place, value in containers(rich)):
             for other in self.rearranged(value):
                 if not place or (isinstance(value, list) and other == value):
                     continue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
 import rfc8785
@@ -116,6 +116,15 @@ def containers(value: Any, place: Place = ()) -> Iterator[tuple[Place, Any]]:
         yield place, value
         for name in value if isinstance(value, dict) else range(len(value)):
             yield from containers(value[name], (*place, name))
+
+
+def some_of_each(places: Iterable[tuple[str, Place, Any]], *, every: str = "") -> Iterator[tuple[str, Place, Any]]:
+    """The first and the last place of each name, and all of the name `every`; thousands of like ones take minutes."""
+    groups: dict[str, list[tuple[str, Place, Any]]] = {}
+    for place in places:
+        groups.setdefault(place[0], []).append(place)
+    for group in groups.values():
+        yield from group if group[0][0] == every else group[:1] + group[1:][-1:]
 
 
 def other_values(value: object) -> Iterator[object]:

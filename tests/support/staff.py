@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from forktrail_lab.registry import shipped_registry_path
+from forktrail_lab.registry.file import shipped_registry_path
 from forktrail_producers.keys import KeyStore
 from forktrail_producers.producer import Producer, meta
 from forktrail_projectors.projection import fold_in_memory

@@ -18,9 +18,9 @@ from typing import Any
 from unittest.mock import patch
 
 from forktrail_lab.cli import main
-from forktrail_lab.registry import load_registry
+from forktrail_lab.exchange.targets import TARGETS_FILE, save_targets
+from forktrail_lab.registry.file import load_registry
 from forktrail_lab.services import REQUESTS_PATH, Lab
-from forktrail_lab.targets import TARGETS_FILE, save_targets
 from forktrail_producers.keys import KeyStore
 from forktrail_projectors.reader import LogReader
 from forktrail_schemas.settings import Settings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from forktrail_lab.decisions import configure_decision, decide
+from forktrail_lab.console.decisions import configure_decision, decide
 from forktrail_schemas.errors import ExitCode
 from forktrail_schemas.settings import Settings
 

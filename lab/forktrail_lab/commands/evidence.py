@@ -6,10 +6,10 @@ import argparse
 import dataclasses
 from pathlib import Path
 
-from forktrail_lab.arguments import add_action, add_actions, add_format, add_run
-from forktrail_lab.catalog import registry_of_run
+from forktrail_lab.console.arguments import add_action, add_actions, add_format, add_run
+from forktrail_lab.console.output import Format, note, print_rows, to_json
 from forktrail_lab.evidence import EvidenceCheck, check_evidence
-from forktrail_lab.output import Format, note, print_rows, to_json
+from forktrail_lab.registry.catalog import registry_of_run
 from forktrail_producers.blobs import BlobStore
 from forktrail_projectors.projection import open_projection
 from forktrail_schemas.errors import Corruption, ExitCode

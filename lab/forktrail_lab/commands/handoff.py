@@ -6,8 +6,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from forktrail_lab.arguments import run_id
-from forktrail_lab.output import note, print_lines
+from forktrail_lab.console.arguments import run_id
+from forktrail_lab.console.output import note, print_lines
 from forktrail_producers.blobs import BlobStore
 from forktrail_projectors.handoff import DIGEST_FIELD, build_packet, packet_bytes
 from forktrail_projectors.handoff_check import check_packet

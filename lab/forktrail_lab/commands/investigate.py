@@ -6,8 +6,8 @@ import argparse
 import json
 from pathlib import Path
 
-from forktrail_lab.arguments import add_run
-from forktrail_lab.output import note
+from forktrail_lab.console.arguments import add_run
+from forktrail_lab.console.output import note
 from forktrail_projectors.reader import LogReader
 from forktrail_schemas.errors import ExitCode
 from forktrail_schemas.settings import Settings

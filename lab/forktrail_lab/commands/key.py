@@ -5,11 +5,20 @@ from __future__ import annotations
 import argparse
 from typing import get_args
 
-from forktrail_lab.arguments import ADMIN_KEY, add_action, add_actions, add_format, add_key, add_reason, add_run, run_id
-from forktrail_lab.output import print_result, print_rows
-from forktrail_lab.registered_keys import find_key
-from forktrail_lab.run_summary import KEY_COLUMNS, key_rows
-from forktrail_lab.session import open_session
+from forktrail_lab.console.arguments import (
+    ADMIN_KEY,
+    add_action,
+    add_actions,
+    add_format,
+    add_key,
+    add_reason,
+    add_run,
+    run_id,
+)
+from forktrail_lab.console.output import print_result, print_rows
+from forktrail_lab.console.registered_keys import find_key
+from forktrail_lab.console.run_summary import KEY_COLUMNS, key_rows
+from forktrail_lab.console.session import open_session
 from forktrail_producers.keys import KeyStore
 from forktrail_schemas.errors import ExitCode, ForktrailError, InvalidInput
 from forktrail_schemas.events import KeyRegistered, KeyRevoked

@@ -9,9 +9,9 @@ import sys
 import threading
 from pathlib import Path
 
-from forktrail_lab.registry import load_registry, shipped_registry_path
+from forktrail_lab.exchange.targets import TARGETS_FILE, load_targets, save_targets
+from forktrail_lab.registry.file import load_registry, shipped_registry_path
 from forktrail_lab.services import LOOPBACK, Lab, is_loopback
-from forktrail_lab.targets import TARGETS_FILE, load_targets, save_targets
 from forktrail_schemas.errors import ForktrailError
 from forktrail_schemas.settings import Settings
 

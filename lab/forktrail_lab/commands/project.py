@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from forktrail_lab.arguments import add_format, add_run
-from forktrail_lab.output import note, print_facts
+from forktrail_lab.console.arguments import add_format, add_run
+from forktrail_lab.console.output import note, print_facts
 from forktrail_projectors.fold import FOLD_VERSION
 from forktrail_projectors.projection import Projection, open_projection
 from forktrail_schemas.errors import ExitCode

@@ -7,8 +7,8 @@ import json
 import math
 import time
 
-from forktrail_lab.arguments import add_format, add_run, split_pair
-from forktrail_lab.output import Format, note, print_rows
+from forktrail_lab.console.arguments import add_format, add_run, split_pair
+from forktrail_lab.console.output import Format, note, print_rows
 from forktrail_projectors.projection import open_projection
 from forktrail_projectors.state import Value
 from forktrail_schemas.errors import ExitCode, InvalidInput

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from forktrail_lab.arguments import add_actor, add_format, add_run, login_name
-from forktrail_lab.output import note, print_result
-from forktrail_lab.session import Speaker, open_session
+from forktrail_lab.console.arguments import add_actor, add_format, add_run, login_name
+from forktrail_lab.console.output import note, print_result
+from forktrail_lab.console.session import Speaker, open_session
 from forktrail_schemas.errors import ExitCode, NotFound
 from forktrail_schemas.events import ReportFiled
 from forktrail_schemas.ids import derived_id

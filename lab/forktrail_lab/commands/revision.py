@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import argparse
 
-from forktrail_lab.arguments import OPERATOR_KEY, add_action, add_actions, add_format, add_key, add_reason, add_run
-from forktrail_lab.output import print_result, print_rows
-from forktrail_lab.session import RunSession, open_session
+from forktrail_lab.console.arguments import (
+    OPERATOR_KEY,
+    add_action,
+    add_actions,
+    add_format,
+    add_key,
+    add_reason,
+    add_run,
+)
+from forktrail_lab.console.output import print_result, print_rows
+from forktrail_lab.console.session import RunSession, open_session
 from forktrail_projectors.rules.context import text
 from forktrail_schemas.errors import ExitCode
 from forktrail_schemas.events import RevisionAdvanced

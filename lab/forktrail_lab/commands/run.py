@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from forktrail_lab.arguments import (
+from forktrail_lab.console.arguments import (
     ADMIN_KEY,
     add_action,
     add_actions,
@@ -16,8 +16,7 @@ from forktrail_lab.arguments import (
     add_run,
     run_id,
 )
-from forktrail_lab.opening import Opening, announce, open_run
-from forktrail_lab.output import (
+from forktrail_lab.console.output import (
     Format,
     note,
     print_facts,
@@ -27,9 +26,10 @@ from forktrail_lab.output import (
     table_lines,
     time_text,
 )
-from forktrail_lab.registry import load_registry
-from forktrail_lab.run_summary import BUDGET_COLUMNS, KEY_COLUMNS, SETTING_COLUMNS, Rows, RunSummary, summarise
-from forktrail_lab.session import open_session
+from forktrail_lab.console.run_summary import BUDGET_COLUMNS, KEY_COLUMNS, SETTING_COLUMNS, Rows, RunSummary, summarise
+from forktrail_lab.console.session import open_session
+from forktrail_lab.opening import Opening, announce, open_run
+from forktrail_lab.registry.file import load_registry
 from forktrail_producers.directory import Directory
 from forktrail_producers.keys import KeyStore
 from forktrail_producers.producer import Producer

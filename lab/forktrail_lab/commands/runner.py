@@ -8,10 +8,10 @@ import time
 from pathlib import Path
 from types import FrameType
 
-from forktrail_lab.arguments import add_run
-from forktrail_lab.output import note
+from forktrail_lab.console.arguments import add_run
+from forktrail_lab.console.output import note
+from forktrail_lab.exchange.targets import TARGETS_FILE
 from forktrail_lab.runner import Lane, Ran, Runner, exclusive
-from forktrail_lab.targets import TARGETS_FILE
 from forktrail_producers.keys import KeyStore
 from forktrail_producers.producer import Producer
 from forktrail_projectors.reader import LogReader

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-from forktrail_lab.arguments import ADMIN_KEY, add_format, add_key, add_run, split_pair
-from forktrail_lab.output import print_result, print_rows
-from forktrail_lab.run_summary import SETTING_COLUMNS, setting_rows
-from forktrail_lab.session import open_session
+from forktrail_lab.console.arguments import ADMIN_KEY, add_format, add_key, add_run, split_pair
+from forktrail_lab.console.output import print_result, print_rows
+from forktrail_lab.console.run_summary import SETTING_COLUMNS, setting_rows
+from forktrail_lab.console.session import open_session
 from forktrail_projectors.rules.log import SETTINGS
 from forktrail_schemas.errors import ExitCode, InvalidInput
 from forktrail_schemas.events import SettingChanged

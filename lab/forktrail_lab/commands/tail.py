@@ -6,8 +6,8 @@ import argparse
 import re
 from collections.abc import Sequence
 
-from forktrail_lab.arguments import add_run
-from forktrail_lab.output import Format, note, print_lines, table_lines, time_text, to_json
+from forktrail_lab.console.arguments import add_run
+from forktrail_lab.console.output import Format, note, print_lines, table_lines, time_text, to_json
 from forktrail_projectors.projection import open_projection
 from forktrail_projectors.reader import LogReader
 from forktrail_schemas.errors import ExitCode

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import dataclasses
 
-from forktrail_lab.arguments import add_format, add_run
-from forktrail_lab.output import Format, note, print_lines, printable, to_json
+from forktrail_lab.console.arguments import add_format, add_run
+from forktrail_lab.console.output import Format, note, print_lines, printable, to_json
 from forktrail_projectors.discovery import why_not
 from forktrail_projectors.projection import open_projection
 from forktrail_schemas.errors import ExitCode

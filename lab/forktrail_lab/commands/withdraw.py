@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import dataclasses
 
-from forktrail_lab.arguments import OPERATOR_KEY, add_format, add_key, add_reason, add_run
-from forktrail_lab.output import Format, print_lines, print_result, to_json
-from forktrail_lab.session import RunSession, open_session
+from forktrail_lab.console.arguments import OPERATOR_KEY, add_format, add_key, add_reason, add_run
+from forktrail_lab.console.output import Format, print_lines, print_result, to_json
+from forktrail_lab.console.session import RunSession, open_session
 from forktrail_projectors.withdrawal import Loss, loss_of
 from forktrail_schemas.errors import ExitCode, InvalidInput, NotFound
 from forktrail_schemas.events import FindingWithdrawn

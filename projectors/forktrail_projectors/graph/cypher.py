@@ -218,7 +218,14 @@ class CypherGraph:
             return session.answer(cypher, given, timeout_ms)
 
     def close(self) -> None:
-        """Run CHECKPOINT and release the file; further calls fail, closing twice is fine."""
+        """Release the file; further calls fail, closing twice is fine.
+
+        Runs CHECKPOINT if the write-ahead log is long or the file new; a short log stays beside the file and is part of
+        the graph. Call `checkpoint` first where the file alone is to be copied.
+
+        Raises:
+            GraphError: the engine failed; the file is released.
+        """
         with self._lock:
             self._unusable = "the graph is closed"
             self._readers.close()

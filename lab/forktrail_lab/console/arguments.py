@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from forktrail_lab.output import Format
+from forktrail_lab.console.output import Format
 from forktrail_schemas.values import Name, RunId
 
 ADMIN_KEY = "admin"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from forktrail_lab.registry_model import PLACEHOLDER_PATTERN, RegisteredRequest, RegisteredTest, Registry
+from forktrail_lab.registry.model import PLACEHOLDER_PATTERN, RegisteredRequest, RegisteredTest, Registry
 
 TRANSPORT_HEADERS = frozenset({
     "accept-encoding", "connection", "content-length", "expect", "host", "keep-alive",

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from forktrail_lab.outcome import judge
-from forktrail_lab.registry import find_test, load_registry, shipped_registry_path
-from forktrail_lab.registry_model import Condition, OutcomeRule, RegisteredTest
-from forktrail_lab.transcript import (
+from forktrail_lab.exchange.outcome import judge
+from forktrail_lab.exchange.transcript import (
     Exchange,
     ExchangeError,
     ExchangeErrorCode,
@@ -18,6 +16,8 @@ from forktrail_lab.transcript import (
     evidence_bytes,
     parse_evidence,
 )
+from forktrail_lab.registry.file import find_test, load_registry, shipped_registry_path
+from forktrail_lab.registry.model import Condition, OutcomeRule, RegisteredTest
 
 REGISTRY = load_registry(shipped_registry_path()).registry
 GATEWAY = find_test(REGISTRY, "gateway-routing-context")

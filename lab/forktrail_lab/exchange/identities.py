@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from forktrail_lab.registry import identity_ids
-from forktrail_lab.registry_model import EnvironmentReference, RegisteredTest, Registry
+from forktrail_lab.registry.file import identity_ids
+from forktrail_lab.registry.model import EnvironmentReference, RegisteredTest, Registry
 from forktrail_schemas.errors import InvalidInput
 
 SECRET_PART_LENGTH_MIN = 8

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
-from forktrail_lab.output import note
+from forktrail_lab.console.output import note
 from forktrail_producers.keys import KeyStore
 from forktrail_producers.producer import Producer, meta
 from forktrail_projectors.graph.protocol import Table

@@ -141,7 +141,7 @@ class ServiceAnswer(Model):
 
 
 class Registry(Model):
-    """A whole registry file; `forktrail_lab.registry` loads one and checks what its parts say of each other."""
+    """A whole registry file; `forktrail_lab.registry.file` loads one and checks what its parts say of each other."""
 
     format: Literal["forktrail.registry/1"]
     name: Id

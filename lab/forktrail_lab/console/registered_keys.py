@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from forktrail_lab.session import RunSession
+from forktrail_lab.console.session import RunSession
 from forktrail_producers.keys import KeyStore
 from forktrail_projectors.state import Row
 from forktrail_schemas.errors import InvalidInput, NotFound

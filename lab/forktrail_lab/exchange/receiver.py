@@ -7,9 +7,9 @@ from collections.abc import Iterable
 import httpcore
 import httpx
 
-from forktrail_lab.deadline import Deadline
-from forktrail_lab.identities import Redaction
-from forktrail_lab.transcript import ExchangeError, ExchangeErrorCode, ReceivedResponse
+from forktrail_lab.exchange.deadline import Deadline
+from forktrail_lab.exchange.identities import Redaction
+from forktrail_lab.exchange.transcript import ExchangeError, ExchangeErrorCode, ReceivedResponse
 
 REDIRECT_STATUSES = frozenset((301, 302, 303, 307, 308))
 

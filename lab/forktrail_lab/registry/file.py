@@ -11,8 +11,8 @@ from typing import Any, NoReturn
 import rfc8785
 from pydantic import ValidationError
 
-from forktrail_lab.registry_checks import problems
-from forktrail_lab.registry_model import RegisteredTest, Registry
+from forktrail_lab.registry.checks import problems
+from forktrail_lab.registry.model import RegisteredTest, Registry
 from forktrail_schemas.errors import InvalidInput, NotFound
 
 DEFINITION_FORMAT = "forktrail.definition/1"
@@ -35,7 +35,7 @@ class RegistryFile:
 
 def shipped_registry_path() -> Path:
     """The registry that comes with Forktrail: five tests on a fictitious invoicing company."""
-    return Path(__file__).parent / "registries" / "northwind.json"
+    return Path(__file__).parents[1] / "registries" / "northwind.json"
 
 
 def load_registry(path: Path) -> RegistryFile:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-from forktrail_lab.arguments import add_case, add_format, add_key, add_reason, add_run
-from forktrail_lab.cases import find_case
-from forktrail_lab.output import print_result
-from forktrail_lab.session import open_session
+from forktrail_lab.console.arguments import add_case, add_format, add_key, add_reason, add_run
+from forktrail_lab.console.cases import find_case
+from forktrail_lab.console.output import print_result
+from forktrail_lab.console.session import open_session
 from forktrail_schemas.events import ApprovalDecided
 from forktrail_schemas.events.evidence import ApprovalDecision
 from forktrail_schemas.ids import derived_id

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from forktrail_lab.registry_model import Condition, OutcomeRule, RegisteredTest
-from forktrail_lab.transcript import ReceivedResponse, Transcript, foreign_revision
+from forktrail_lab.exchange.transcript import ReceivedResponse, Transcript, foreign_revision
+from forktrail_lab.registry.model import Condition, OutcomeRule, RegisteredTest
 
 Outcome = Literal["reproduced", "not_reproduced", "inconclusive"]
 

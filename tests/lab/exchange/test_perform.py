@@ -13,17 +13,17 @@ from typing import Any
 
 import pytest
 
-from forktrail_lab.exchange import perform
-from forktrail_lab.identities import resolve_identities
-from forktrail_lab.outcome import judge
-from forktrail_lab.registry import definition_sha256, load_registry, parse_registry, shipped_registry_path
-from forktrail_lab.registry_model import Registry
+from forktrail_lab.exchange.identities import resolve_identities
+from forktrail_lab.exchange.outcome import judge
+from forktrail_lab.exchange.perform import perform
+from forktrail_lab.exchange.targets import origin_of
+from forktrail_lab.exchange.transcript import Transcript, evidence_bytes, parse_evidence
+from forktrail_lab.registry.file import definition_sha256, load_registry, parse_registry, shipped_registry_path
+from forktrail_lab.registry.model import Registry
 from forktrail_lab.services import Lab
-from forktrail_lab.targets import origin_of
-from forktrail_lab.transcript import Transcript, evidence_bytes, parse_evidence
 
 Script = Callable[[socket.socket], None]
-HARBOR = Path(__file__).parent / "registries" / "harbor.json"
+HARBOR = Path(__file__).parents[1] / "registries" / "harbor.json"
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 GET = {"id": "only", "method": "GET", "path": "/"}
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from forktrail_lab.identities import resolve_identities
-from forktrail_lab.registry import (
+from forktrail_lab.exchange.identities import resolve_identities
+from forktrail_lab.registry.file import (
     definition_sha256,
     find_test,
     load_registry,
@@ -20,11 +20,11 @@ from forktrail_lab.registry import (
     requests_max,
     shipped_registry_path,
 )
-from forktrail_lab.registry_model import Registry
+from forktrail_lab.registry.model import Registry
 from forktrail_schemas.errors import ExitCode, InvalidInput, NotFound
 
 Change = Callable[[dict[str, Any]], object]
-HARBOR = Path(__file__).parent / "registries" / "harbor.json"
+HARBOR = Path(__file__).parents[1] / "registries" / "harbor.json"
 
 # The table of the issue: test, asset, requires, enables, impact.
 ISSUE_TABLE = [

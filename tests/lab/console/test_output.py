@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from forktrail_lab.output import cell, print_rows, printable, table_lines, time_text
+from forktrail_lab.console.output import cell, print_rows, printable, table_lines, time_text
 
 
 def test_columns_are_aligned_and_numbers_stand_to_the_right() -> None:

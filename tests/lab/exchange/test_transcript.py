@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from forktrail_lab.transcript import (
+from forktrail_lab.exchange.transcript import (
     Exchange,
     ExchangeError,
     ExchangeErrorCode,

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 
-from forktrail_lab.transcript import ReceivedResponse
+from forktrail_lab.exchange.transcript import ReceivedResponse
 
 VALUE_PATTERN = re.compile(r"[ !#-\[\]-~]{1,1024}")
 

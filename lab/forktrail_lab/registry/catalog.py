@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from forktrail_lab.registry import definition_sha256, find_test, load_registry, parse_registry, requests_max
-from forktrail_lab.registry_model import RegisteredTest, Registry
+from forktrail_lab.registry.file import definition_sha256, find_test, load_registry, parse_registry, requests_max
+from forktrail_lab.registry.model import RegisteredTest, Registry
 from forktrail_producers.blobs import BlobStore
 from forktrail_projectors.discovery import Candidate
 from forktrail_projectors.graph.protocol import Queryable

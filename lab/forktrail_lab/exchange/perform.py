@@ -16,13 +16,12 @@ from urllib.parse import quote
 import httpcore
 import httpx
 
-from forktrail_lab.capture import CaptureFailed, captured_values
-from forktrail_lab.deadline import Deadline, open_pool
-from forktrail_lab.identities import Redaction, ResolvedIdentity, redaction_of
-from forktrail_lab.receiver import Receiver, decoded_headers
-from forktrail_lab.registry_model import PLACEHOLDER_PATTERN, Bounds, RegisteredRequest, RegisteredTest
-from forktrail_lab.targets import DEFAULT_PORTS, host_and_port
-from forktrail_lab.transcript import (
+from forktrail_lab.exchange.capture import CaptureFailed, captured_values
+from forktrail_lab.exchange.deadline import Deadline, open_pool
+from forktrail_lab.exchange.identities import Redaction, ResolvedIdentity, redaction_of
+from forktrail_lab.exchange.receiver import Receiver, decoded_headers
+from forktrail_lab.exchange.targets import DEFAULT_PORTS, host_and_port
+from forktrail_lab.exchange.transcript import (
     Exchange,
     ExchangeError,
     ExchangeErrorCode,
@@ -31,6 +30,7 @@ from forktrail_lab.transcript import (
     Transcript,
     foreign_revision,
 )
+from forktrail_lab.registry.model import PLACEHOLDER_PATTERN, Bounds, RegisteredRequest, RegisteredTest
 
 DEFAULT_HEADERS = {"accept": "*/*", "user-agent": "forktrail-runner"}
 RUNNER_HEADERS = {"accept-encoding": "identity", "connection": "close"}

@@ -10,7 +10,7 @@ from typing import Annotated, Final, Literal
 import httpx
 from pydantic import AfterValidator, Field, ValidationError
 
-from forktrail_lab.registry_model import Id, Model
+from forktrail_lab.registry.model import Id, Model
 from forktrail_schemas.errors import InvalidInput, NotFound
 
 TARGETS_FORMAT: Final = "forktrail.targets/1"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from forktrail_lab.output import time_text
-from forktrail_lab.session import RunSession
+from forktrail_lab.console.output import time_text
+from forktrail_lab.console.session import RunSession
 from forktrail_projectors.rules.context import number, text
 from forktrail_projectors.rules.log import SETTINGS
 from forktrail_schemas.topics import run_topic

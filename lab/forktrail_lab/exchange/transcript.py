@@ -11,7 +11,7 @@ from typing import Annotated, Final, Literal, Self
 import rfc8785
 from pydantic import BeforeValidator, Field, PlainSerializer, StringConstraints, ValidationError, model_validator
 
-from forktrail_lab.registry_model import Id, Model
+from forktrail_lab.registry.model import Id, Model
 from forktrail_schemas.errors import Corruption
 
 EVIDENCE_FORMAT: Final = "forktrail.evidence/1"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from forktrail_lab.opening import Opening, open_run
-from forktrail_lab.registry import load_registry, shipped_registry_path
+from forktrail_lab.registry.file import load_registry, shipped_registry_path
 from forktrail_producers.blobs import BlobStore
 from forktrail_producers.directory import Directory
 from forktrail_producers.kafka import Topics

@@ -1,0 +1,1 @@
+"""Asking a service under test: within bounds, kept as evidence, judged by the test's own rules."""
