@@ -15,8 +15,8 @@ from unittest.mock import patch
 import pytest
 import rfc8785
 
-from forktrail_projectors.handoff import DIGEST_FIELD, Packet
-from forktrail_projectors.handoff_check import check_packet
+from forktrail_projectors.handoff.check import check_packet
+from forktrail_projectors.handoff.packet import DIGEST_FIELD, Packet
 from forktrail_schemas import events
 from forktrail_schemas.errors import Corruption, ForktrailError, InvalidInput
 from forktrail_schemas.events.base import Event

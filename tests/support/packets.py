@@ -11,7 +11,7 @@ import rfc8785
 
 from forktrail_producers.blobs import BlobStore
 from forktrail_projectors.graph.cypher import CypherGraph
-from forktrail_projectors.handoff import DIGEST_FIELD, Packet, build_packet, packet_bytes, packet_sha256
+from forktrail_projectors.handoff.packet import DIGEST_FIELD, Packet, build_packet, packet_bytes, packet_sha256
 from forktrail_projectors.projection import Projection
 from forktrail_projectors.reader import LogReader
 from forktrail_projectors.record import LogRecord

@@ -9,8 +9,8 @@ from pathlib import Path
 from forktrail_lab.console.arguments import run_id
 from forktrail_lab.console.output import note, print_lines
 from forktrail_producers.blobs import BlobStore
-from forktrail_projectors.handoff import DIGEST_FIELD, build_packet, packet_bytes
-from forktrail_projectors.handoff_check import check_packet
+from forktrail_projectors.handoff.check import check_packet
+from forktrail_projectors.handoff.packet import DIGEST_FIELD, build_packet, packet_bytes
 from forktrail_projectors.projection import open_projection
 from forktrail_schemas.errors import ExitCode, InvalidInput, NotFound
 from forktrail_schemas.settings import Settings

@@ -1,6 +1,6 @@
 """What a packet's records amount to: folded by the log's own rules, and summed up the way a packet says it.
 
-It is the other way to a packet's contents: `handoff` asks the graph in Cypher, this folds the records that the packet
+It is the other way to a packet's contents: `packet` asks the graph in Cypher, this folds the records that the packet
 carries and reads the rows. Where both are right they say the same, to the byte.
 """
 

@@ -1,7 +1,7 @@
 """The handoff packet: what a run has established, in one file that can be checked without anything else.
 
 It is canonical JSON (RFC 8785) with `packet_sha256` over the rest, and carries the signed records that its findings and
-observations rest on, so that `handoff_check` needs only the file.
+observations rest on, so that `handoff.check` needs only the file.
 """
 
 from __future__ import annotations
