@@ -13,13 +13,14 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from forktrail_projectors import merkle
 from forktrail_projectors.fold import FOLD_VERSION
 from forktrail_projectors.graph.cypher import CypherGraph
+from forktrail_projectors.graph.engine import database_files
 from forktrail_projectors.graph.memory import MemoryGraph
 from forktrail_projectors.graph.protocol import Cursor
 from forktrail_projectors.lock import WAIT_SECONDS, owned
@@ -32,8 +33,6 @@ from forktrail_schemas.settings import Settings
 
 Say = Callable[[str], None]
 FILE_SUFFIX = ".graph"
-# What the engine keeps beside the database file.
-COMPANION_SUFFIXES = ("", ".wal", ".shadow", ".wal.checkpoint", ".tmp")
 
 
 @dataclass(frozen=True)
@@ -186,10 +185,7 @@ class _Opener:
                 raise Corruption(f"the rebuilt graph of {self._run} doesn't match its digest", run=self._run)
         finally:
             graph.close()
-        for suffix in COMPANION_SUFFIXES:
-            companion = _beside(temporary, suffix)
-            if companion.exists():
-                companion.rename(_beside(self._path, suffix))
+        _rename(temporary, self._path)
         return self._open()
 
     def _open(self) -> CypherGraph:
@@ -236,9 +232,7 @@ class _Opener:
         if not self._path.exists():
             return None
         aside = self._path.with_suffix(f".aside-{time.time_ns()}")
-        for suffix in COMPANION_SUFFIXES:
-            with suppress(FileNotFoundError):
-                _beside(self._path, suffix).rename(_beside(aside, suffix))
+        _rename(self._path, aside)
         return aside
 
 
@@ -251,13 +245,15 @@ def _behind(run: str, next_offset: int, end: int) -> GraphBehind:
     )
 
 
-def _beside(path: Path, suffix: str) -> Path:
-    return path.with_name(path.name + suffix)
+def _rename(old: Path, new: Path) -> None:
+    """Give a database another name. What stands beside it goes first: without its file, it is no database."""
+    for file in reversed(database_files(old)):
+        file.rename(new.with_name(new.name + file.name.removeprefix(old.name)))
 
 
 def _remove(path: Path) -> None:
-    for suffix in COMPANION_SUFFIXES:
-        _beside(path, suffix).unlink(missing_ok=True)
+    for file in database_files(path):
+        file.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -5,107 +5,22 @@ FORKTRAIL_GRAPH_ENGINE=kuzu runs the engine's share on Kùzu; the two engines ca
 
 from __future__ import annotations
 
-import os
-import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from forktrail_projectors.graph import cursor_table, cypher, reads, session, writes
 from forktrail_projectors.graph.checks import check_rows
 from forktrail_projectors.graph.cypher import CypherGraph
-from forktrail_projectors.graph.memory import MemoryGraph
-from forktrail_projectors.graph.protocol import Cursor, Graph
-from forktrail_projectors.graph.schema import EDGE_TABLES, NODE_TABLES, ColumnType
-from forktrail_projectors.state import (
-    Changes,
-    EdgeKey,
-    EdgesKey,
-    End,
-    NodeChange,
-    NodeId,
-    NodeKey,
-    Overlay,
-    Row,
-    Value,
-    edge_order,
-)
+from forktrail_projectors.graph.protocol import Graph
+from forktrail_projectors.state import Changes, EdgeKey, EdgesKey, End, NodeKey, Overlay, Row, Value, edge_order
 from forktrail_schemas.errors import GraphError, GraphUnavailable
-
-ENGINE = os.environ.get("FORKTRAIL_GRAPH_ENGINE", "ladybug")
-SEED = int(os.environ.get("FORKTRAIL_TEST_SEED") or random.randrange(2**32))
-
-TEXTS = (
-    "",
-    "plain",
-    'it\'s "quoted" `so`',
-    "back\\slash \\n \\u0041",
-    "line\nbreak\r\ttab",
-    "zero\0byte",
-    "e\u0301 is not \u00e9",
-    "\u4e16\u754c \U0001f600 \u2028 \ufeff",
-    "[a, b]",
-    "$id[i] RETURN 1; //",
-    "x" * 300_000,
-)
-# kuzu 0.11.3 turns -2**63 into 0 at a CHECKPOINT.
-LEAST = -(2**63) + 1 if ENGINE == "kuzu" else -(2**63)
-INTEGERS = (0, 1, -1, 127, 128, -129, 2**31, -(2**31) - 1, 2**53 + 1, 2**63 - 1, LEAST)
-LISTS: tuple[tuple[str, ...], ...] = ((), ("",), ("a",), ("it's", "[x, y]", "1", "", "a,b", '"'), ("\u754c", "null"))
+from support.rows import ENGINE, GRAPHS, changes, content, cursor, edge, make_graph, node, rows_of_every_value
 
 
-def node(table: str, id: NodeId, **values: Value) -> tuple[NodeKey, Row]:
-    """A key and a whole row: the values given, null elsewhere."""
-    columns = NODE_TABLES[table].columns
-    assert values.keys() <= columns.keys()
-    return NodeKey(table, id), dict.fromkeys(columns) | {NODE_TABLES[table].key: id} | values
-
-
-def edge(table: str, source: NodeKey, target: NodeKey, **values: Value) -> tuple[EdgeKey, Row]:
-    """A key and a whole row: the values given, null elsewhere."""
-    return EdgeKey(table, source, target), dict.fromkeys(EDGE_TABLES[table].columns) | values
-
-
-def changes(
-    *made: tuple[NodeKey, Row],
-    edges: tuple[tuple[EdgeKey, Row], ...] = (),
-    updates: tuple[tuple[NodeKey, Row, Row], ...] = (),
-) -> Changes:
-    nodes = {key: NodeChange(None, row) for key, row in made}
-    nodes.update({key: NodeChange(before, after) for key, before, after in updates})
-    return Changes(nodes, dict(edges))
-
-
-def cursor(next_offset: int) -> Cursor:
-    frontier = tuple(f"{next_offset + bit:064x}" for bit in range(next_offset.bit_count()))
-    return Cursor("topic-1", next_offset, f"{next_offset:064x}", frontier, f"{next_offset:x}", 1)
-
-
-def content(graph: Graph) -> dict[NodeKey | EdgeKey, Row]:
-    """All rows by key; a key that comes twice is a failure."""
-    found: dict[NodeKey | EdgeKey, Row] = {}
-    for key, row in graph.rows():
-        assert key not in found
-        found[key] = row
-    return found
-
-
-@pytest.fixture(params=["memory", f"{ENGINE} on disk", f"{ENGINE} in memory"])
+@pytest.fixture(params=GRAPHS)
 def graph(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Graph]:
-    makers: dict[str, Callable[[], Graph]] = {
-        "memory": MemoryGraph,
-        f"{ENGINE} on disk": lambda: CypherGraph.open(tmp_path / "run.graph", ENGINE),
-        f"{ENGINE} in memory": lambda: CypherGraph.in_memory(ENGINE),
-    }
-    graph = makers[request.param]()
-    yield graph
-    graph.close()
-
-
-@pytest.fixture
-def engine_graph(tmp_path: Path) -> Iterator[CypherGraph]:
-    graph = CypherGraph.open(tmp_path / "run.graph", ENGINE)
+    graph = make_graph(request.param, tmp_path)
     yield graph
     graph.close()
 
@@ -130,18 +45,6 @@ def test_absent_nodes_are_absent_and_absent_relations_are_empty(graph: Graph) ->
     ]
     assert graph.edges([]) == {}
     assert graph.edges(asked) == dict.fromkeys(asked, ())
-
-
-def rows_of_every_value() -> list[tuple[NodeKey, Row]]:
-    return [
-        *(node("Goal", f"goal-{number}", text=text) for number, text in enumerate(TEXTS)),
-        *(node("Goal", text, text=None) for text in TEXTS),
-        *(node("Event", integer, occurred_at=integer, type="t") for integer in INTEGERS),
-        *(node("Budget", f"b-{integer}", limit=integer, used=None) for integer in INTEGERS),
-        *(node("Key", f"k-{number}", roles=roles, revoked=None) for number, roles in enumerate(LISTS)),
-        *(node("Key", f"r-{revoked}", roles=None, revoked=revoked) for revoked in (True, False, None)),
-        node("Asset", "only-a-key"),
-    ]
 
 
 def test_rows_come_back_as_they_went_in_when_committed_together(graph: Graph) -> None:
@@ -393,152 +296,3 @@ def test_a_closed_graph_refuses_everything(graph: Graph) -> None:
         graph.commit(Changes(), cursor(2))
     with pytest.raises(GraphUnavailable):
         list(graph.rows())
-
-
-def test_a_graph_opened_again_has_the_same_rows_and_cursor(tmp_path: Path) -> None:
-    expected = MemoryGraph()
-    dice = random.Random(SEED)
-    next_offset = 0
-    for _ in range(3):
-        graph = CypherGraph.open(tmp_path / "run.graph", ENGINE)
-        assert graph.cursor() == expected.cursor(), f"seed {SEED}"
-        for _ in range(3):
-            next_offset += 1
-            made = random_changes(dice, expected)
-            graph.commit(made, cursor(next_offset))
-            expected.commit(made, cursor(next_offset))
-        graph.close()
-    graph = CypherGraph.open(tmp_path / "run.graph", ENGINE, read_only=True)
-    assert graph.cursor() == cursor(next_offset)
-    assert content(graph) == content(expected), f"seed {SEED}"
-    graph.close()
-
-
-@pytest.mark.parametrize("narrow", [False, True])
-def test_random_commits_leave_every_graph_equal(graph: Graph, narrow: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    if narrow:  # everything that happens only now and then happens all the time
-        monkeypatch.setattr(writes, "ROWS_PER_STATEMENT", 3)
-        monkeypatch.setattr(cypher, "ROWS_PER_STATEMENT", 3)
-        monkeypatch.setattr(cypher, "OLD_VERSIONS_MAX", 20)
-        monkeypatch.setattr(cursor_table, "COMMITS_PER_PRUNING", 4)
-        monkeypatch.setattr(session, "PLANS_MAX", 20)
-        monkeypatch.setattr(session, "ROWS_PER_FETCH", 7)
-    dice = random.Random(SEED)
-    expected = MemoryGraph()
-    commits = 12 if narrow else 25
-    for number in range(1, commits + 1):
-        made = random_changes(dice, expected)
-        graph.commit(made, cursor(number))
-        expected.commit(made, cursor(number))
-        keys = [*made.nodes, NodeKey("Case", f"never-{number}")]
-        ends: tuple[End, End] = ("source", "target")
-        edges = [
-            EdgesKey(key.table, end, key.source if end == "source" else key.target)
-            for key in made.edges
-            for end in ends
-        ]
-        assert graph.nodes(keys) == expected.nodes(keys), f"seed {SEED}, commit {number}"
-        assert graph.edges(edges) == expected.edges(edges), f"seed {SEED}, commit {number}"
-    assert content(graph) == content(expected), f"seed {SEED}"
-    assert graph.cursor() == cursor(commits)
-
-
-def random_value(dice: random.Random, kind: ColumnType) -> Value:
-    if dice.random() < 0.3:
-        return None
-    if kind is ColumnType.STRING:
-        return dice.choice(TEXTS[:-1]) + dice.choice(("", str(dice.random())))
-    if kind is ColumnType.INT64:
-        return dice.choice(INTEGERS) if dice.random() < 0.5 else dice.randrange(1000)
-    return dice.random() < 0.5 if kind is ColumnType.BOOL else dice.choice(LISTS)
-
-
-def random_changes(dice: random.Random, graph: MemoryGraph) -> Changes:
-    """A batch that fits the graph: new nodes, changed ones, and relations between any of them."""
-    there = content(graph)
-    made = Changes()
-    for _ in range(dice.choice((0, 1, 2, 12))):
-        table = NODE_TABLES[dice.choice(list(NODE_TABLES))]
-        id: NodeId = dice.randrange(10**6) if table.columns[table.key] is ColumnType.INT64 else str(dice.random())
-        key = NodeKey(table.name, id)
-        made.nodes[key] = NodeChange(None, random_row(dice, key))
-    old = [key for key in there if isinstance(key, NodeKey)]
-    for key in dice.sample(old, min(len(old), dice.choice((0, 1, 1, 8)))):
-        columns = NODE_TABLES[key.table].columns
-        after = dict(there[key])
-        for name in dice.sample(list(columns), dice.randrange(len(columns))):
-            if name != NODE_TABLES[key.table].key:
-                after[name] = random_value(dice, columns[name])
-        made.nodes[key] = NodeChange(there[key], after)
-    by_table: dict[str, list[NodeKey]] = {}
-    for key in [*old, *made.nodes]:
-        by_table.setdefault(key.table, []).append(key)
-    for table_name, joins in EDGE_TABLES.items():
-        for source, target in joins.pairs:
-            for _ in range(dice.choice((0, 0, 1, 4))):
-                if source in by_table and target in by_table:
-                    ends = (dice.choice(by_table[source]), dice.choice(by_table[target]))
-                    new = EdgeKey(table_name, *ends)
-                    if new not in there:
-                        made.edges[new] = {name: random_value(dice, kind) for name, kind in joins.columns.items()}
-    return made
-
-
-def random_row(dice: random.Random, key: NodeKey) -> Row:
-    table = NODE_TABLES[key.table]
-    row = {name: random_value(dice, kind) for name, kind in table.columns.items()}
-    return row | {table.key: key.id}
-
-
-def test_all_rows_are_those_of_one_moment(engine_graph: CypherGraph) -> None:
-    engine_graph.commit(changes(*(node("Event", offset) for offset in range(5))), cursor(5))
-    reading = engine_graph.rows()
-    first = next(reading)
-    engine_graph.commit(changes(node("Event", 5), node("Goal", "g")), cursor(6))
-    if ENGINE == "ladybug":  # kuzu's waits for readers
-        engine_graph.checkpoint()
-    assert len([first, *reading]) == 5
-    assert len(content(engine_graph)) == 7
-
-
-def test_a_reading_of_rows_ends_with_the_graph(engine_graph: CypherGraph) -> None:
-    engine_graph.commit(changes(*(node("Event", offset) for offset in range(5))), cursor(5))
-    reading = engine_graph.rows()
-    next(reading)
-    engine_graph.close()
-    with pytest.raises(GraphError):
-        list(reading)
-
-
-def test_relations_are_found_in_a_graph_that_grew_since_they_were_first_asked_for(
-    engine_graph: CypherGraph,
-) -> None:
-    keys = [EdgesKey("PRODUCED", "target", NodeKey("Goal", f"g{n}")) for n in range(1_500)]
-    assert not any(engine_graph.edges(keys[:3]).values())
-    goals = [node("Goal", key.node.id) for key in keys]
-    events = [node("Event", offset) for offset in range(len(keys))]
-    produced = [edge("PRODUCED", event[0], goal[0]) for event, goal in zip(events, goals, strict=True)]
-    engine_graph.commit(changes(*goals, *events, edges=tuple(produced)), cursor(len(events)))
-    found = engine_graph.edges(keys)
-    assert [found[key] for key in keys] == [(key,) for key, _ in produced]
-
-
-def test_only_the_last_cursor_is_kept_for_long(engine_graph: CypherGraph, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cursor_table, "COMMITS_PER_PRUNING", 10)
-    for number in range(1, 26):
-        engine_graph.commit(Changes(), cursor(number))
-    assert engine_graph.query("MATCH (c:Cursor) RETURN count(*)").rows == [(6,)]
-    assert engine_graph.query("MATCH (c:Cursor) RETURN max(c.next_offset)").rows == [(25,)]
-
-
-@pytest.mark.skipif(ENGINE != "ladybug", reason="kuzu scans")
-def test_reads_by_key_scan_no_node_table(engine_graph: CypherGraph) -> None:
-    def plan(statement: str, **parameters: Value) -> str:
-        return str(engine_graph.query(f"EXPLAIN {statement}", parameters).rows[0][0])
-
-    assert "PRIMARY_KEY_SCAN_NODE_TABLE" in plan(reads.select_node("Case"), key="c")
-    many = plan(reads.select_nodes("Case"), keys=("a", "b"))
-    assert "QUERY_PRIMARY_KEY_LOOKUP" in many
-    assert "SCAN_NODE_TABLE" not in many
-    for statement in reads.select_edges(EdgesKey("CAUSED", "source", NodeKey("Event", 1))):
-        assert "PRIMARY_KEY_SCAN_NODE_TABLE" in plan(statement, key=1)

@@ -59,6 +59,8 @@ class Graph(Protocol):
     def commit(self, changes: Changes, cursor: Cursor) -> None:
         """Write the rows and the cursor in one transaction.
 
+        A node that is changed and both ends of a relation must be there or in the batch; what is new must be new.
+
         Raises:
             GraphError: nothing was written.
         """

@@ -1,0 +1,119 @@
+"""Random commits leave every graph equal. A failure prints its seed; FORKTRAIL_TEST_SEED runs it again."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from forktrail_projectors.graph import cursor_table, cypher, session, writes
+from forktrail_projectors.graph.cypher import CypherGraph
+from forktrail_projectors.graph.memory import MemoryGraph
+from forktrail_projectors.graph.protocol import Graph
+from forktrail_projectors.graph.schema import EDGE_TABLES, NODE_TABLES, ColumnType
+from forktrail_projectors.state import Changes, EdgeKey, EdgesKey, End, NodeChange, NodeId, NodeKey, Row, Value
+from support.rows import ENGINE, GRAPHS, INTEGERS, LISTS, SEED, TEXTS, content, cursor, make_graph
+
+
+@pytest.fixture(params=GRAPHS)
+def graph(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Graph]:
+    graph = make_graph(request.param, tmp_path)
+    yield graph
+    graph.close()
+
+
+def test_a_graph_opened_again_has_the_same_rows_and_cursor(tmp_path: Path) -> None:
+    expected = MemoryGraph()
+    dice = random.Random(SEED)
+    next_offset = 0
+    for _ in range(3):
+        graph = CypherGraph.open(tmp_path / "run.graph", ENGINE)
+        assert graph.cursor() == expected.cursor(), f"seed {SEED}"
+        for _ in range(3):
+            next_offset += 1
+            made = random_changes(dice, expected)
+            graph.commit(made, cursor(next_offset))
+            expected.commit(made, cursor(next_offset))
+        graph.close()
+    graph = CypherGraph.open(tmp_path / "run.graph", ENGINE, read_only=True)
+    assert graph.cursor() == cursor(next_offset)
+    assert content(graph) == content(expected), f"seed {SEED}"
+    graph.close()
+
+
+@pytest.mark.parametrize("narrow", [False, True])
+def test_random_commits_leave_every_graph_equal(graph: Graph, narrow: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if narrow:  # everything that happens only now and then happens all the time
+        monkeypatch.setattr(writes, "ROWS_PER_STATEMENT", 3)
+        monkeypatch.setattr(cypher, "ROWS_PER_STATEMENT", 3)
+        monkeypatch.setattr(cypher, "OLD_VERSIONS_MAX", 20)
+        monkeypatch.setattr(cursor_table, "COMMITS_PER_PRUNING", 4)
+        monkeypatch.setattr(session, "PLANS_MAX", 20)
+        monkeypatch.setattr(session, "ROWS_PER_FETCH", 7)
+    dice = random.Random(SEED)
+    expected = MemoryGraph()
+    commits = 12 if narrow else 25
+    for number in range(1, commits + 1):
+        made = random_changes(dice, expected)
+        graph.commit(made, cursor(number))
+        expected.commit(made, cursor(number))
+        keys = [*made.nodes, NodeKey("Case", f"never-{number}")]
+        ends: tuple[End, End] = ("source", "target")
+        edges = [
+            EdgesKey(key.table, end, key.source if end == "source" else key.target)
+            for key in made.edges
+            for end in ends
+        ]
+        assert graph.nodes(keys) == expected.nodes(keys), f"seed {SEED}, commit {number}"
+        assert graph.edges(edges) == expected.edges(edges), f"seed {SEED}, commit {number}"
+    assert content(graph) == content(expected), f"seed {SEED}"
+    assert graph.cursor() == cursor(commits)
+
+
+def random_value(dice: random.Random, kind: ColumnType) -> Value:
+    if dice.random() < 0.3:
+        return None
+    if kind is ColumnType.STRING:
+        return dice.choice(TEXTS[:-1]) + dice.choice(("", str(dice.random())))
+    if kind is ColumnType.INT64:
+        return dice.choice(INTEGERS) if dice.random() < 0.5 else dice.randrange(1000)
+    return dice.random() < 0.5 if kind is ColumnType.BOOL else dice.choice(LISTS)
+
+
+def random_changes(dice: random.Random, graph: MemoryGraph) -> Changes:
+    """A batch that fits the graph: new nodes, changed ones, and relations between any of them."""
+    there = content(graph)
+    made = Changes()
+    for _ in range(dice.choice((0, 1, 2, 12))):
+        table = NODE_TABLES[dice.choice(list(NODE_TABLES))]
+        id: NodeId = dice.randrange(10**6) if table.columns[table.key] is ColumnType.INT64 else str(dice.random())
+        key = NodeKey(table.name, id)
+        made.nodes[key] = NodeChange(None, random_row(dice, key))
+    old = [key for key in there if isinstance(key, NodeKey)]
+    for key in dice.sample(old, min(len(old), dice.choice((0, 1, 1, 8)))):
+        columns = NODE_TABLES[key.table].columns
+        after = dict(there[key])
+        for name in dice.sample(list(columns), dice.randrange(len(columns))):
+            if name != NODE_TABLES[key.table].key:
+                after[name] = random_value(dice, columns[name])
+        made.nodes[key] = NodeChange(there[key], after)
+    by_table: dict[str, list[NodeKey]] = {}
+    for key in [*old, *made.nodes]:
+        by_table.setdefault(key.table, []).append(key)
+    for table_name, joins in EDGE_TABLES.items():
+        for source, target in joins.pairs:
+            for _ in range(dice.choice((0, 0, 1, 4))):
+                if source in by_table and target in by_table:
+                    ends = (dice.choice(by_table[source]), dice.choice(by_table[target]))
+                    new = EdgeKey(table_name, *ends)
+                    if new not in there:
+                        made.edges[new] = {name: random_value(dice, kind) for name, kind in joins.columns.items()}
+    return made
+
+
+def random_row(dice: random.Random, key: NodeKey) -> Row:
+    table = NODE_TABLES[key.table]
+    row = {name: random_value(dice, kind) for name, kind in table.columns.items()}
+    return row | {table.key: key.id}
