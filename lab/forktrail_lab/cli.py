@@ -10,7 +10,8 @@ import argparse
 import importlib
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol, cast
 
@@ -98,7 +99,7 @@ def overview() -> str:
     lines = [
         f"usage: {PROGRAM} COMMAND [options]",
         "",
-        "A log of facts that you can fold, question, rewind and fork.",
+        "Agent work as a log of facts that you can fold and question.",
     ]
     for group in GROUPS:
         lines += ["", f"{group.title}:"]
@@ -121,17 +122,23 @@ def load_command(name: str) -> CommandModule:
     Raises:
         ForktrailError: the command needs packages that are not installed.
     """
+    with _extras_named(name):
+        return cast(CommandModule, importlib.import_module(f"{COMMANDS_PACKAGE}.{COMMANDS[name].module}"))
+
+
+@contextmanager
+def _extras_named(name: str) -> Iterator[None]:
+    """Say which extra a command needs, where a package of it is missing."""
     try:
-        module = importlib.import_module(f"{COMMANDS_PACKAGE}.{COMMANDS[name].module}")
+        yield
     except ModuleNotFoundError as error:
         if error.name is None or error.name.startswith("forktrail"):
             raise
         raise ForktrailError(
-            f"`{PROGRAM} {name}` needs the package {error.name!r}",
+            f"`{PROGRAM} {name}` needs more than the producer's packages; {error.name!r} is missing",
             code="extra_missing",
-            hint="pip install 'forktrail[all]'",
+            hint="pip install 'forktrail[all]', or '.[all]' in a checkout",
         ) from error
-    return cast(CommandModule, module)
 
 
 def command_parser(name: str, module: CommandModule) -> argparse.ArgumentParser:
@@ -164,7 +171,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         module = load_command(name)
         arguments = command_parser(name, module).parse_args(rest)
-        return module.run(arguments, Settings.from_environment(os.environ))
+        with _extras_named(name):
+            return module.run(arguments, Settings.from_environment(os.environ))
     except ForktrailError as error:
         note(printable(f"{PROGRAM} {name}: {error}"))
         return error.exit_code

@@ -27,6 +27,7 @@ from forktrail_projectors.graph.protocol import Queryable
 from forktrail_projectors.lock import owned
 from forktrail_projectors.projection import Projection, Say, open_projection
 from forktrail_projectors.receipts import Statement, sign_receipt
+from forktrail_projectors.rules.reasons import in_words
 from forktrail_projectors.state import Value
 from forktrail_projectors.submit import Submission, submit
 from forktrail_schemas.errors import GraphBusy, NotFound
@@ -187,7 +188,8 @@ class Runner:
         )
         submission = self._submit(started)
         if submission.verdict.reason in PASSED_OVER:
-            self._say(f"{case.id} is passed over: {submission.verdict.reason} ({submission.verdict.detail})")
+            verdict = submission.verdict
+            self._say(f"{case.id} is passed over: {verdict.reason}: {in_words(verdict.reason, verdict.detail)}")
             return None
         require_valid(submission, self._lane.run)
         transcript = perform(

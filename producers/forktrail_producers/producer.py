@@ -1,7 +1,7 @@
 """The client other services write events with.
 
     producer = Producer("127.0.0.1:9092")
-    offset = producer.emit(build(ReportFiled, {"meta": meta(run, actor), "test_id": …, "summary": …}))
+    offset = producer.emit(build(ReportFiled, {"meta": meta(run, "service", "scanner-7"), "test_id": …, "summary": …}))
 
 An event is checked before it is sent, and `emit` returns once it is durable. What the event amounts to is decided by
 the fold (`forktrail_projectors.submit` returns the verdict).

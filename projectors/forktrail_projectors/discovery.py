@@ -57,7 +57,7 @@ RETURN c.id AS capability, s.id AS source ORDER BY capability, source
 _STANDING = """
 MATCH (t:TestCase {id: $test})<-[:ATTEMPTS]-(a:`Case`)
 WHERE a.revision = $revision AND NOT a.retried
-RETURN a.id, a.status, a.outcome ORDER BY a.id
+RETURN a.id, a.status, a.outcome, a.reviewer ORDER BY a.id
 """
 
 
@@ -133,18 +133,45 @@ class Gap:
 
 
 @dataclass(frozen=True)
+class Standing:
+    """The attempt that stands in a test's way in the active revision; `outcome` and `reviewer` once there are any."""
+
+    case_id: str
+    status: str
+    outcome: str | None
+    reviewer: str | None
+
+    def in_words(self) -> str:
+        """How far it came. An observation that nobody accepted is never told as a finding."""
+        told = {
+            "proposed": "waits for a person's approval",
+            "approved": "is approved and waits for a runner",
+            "denied": "was denied; that stands until the next revision",
+            "running": "is being run",
+            "observed": f"was observed {self.outcome} and waits for review",
+            "accepted": f"was observed {self.outcome}, accepted by {self.reviewer}",
+            "rejected": f"was observed {self.outcome}, and {self.reviewer} rejected that",
+        }[self.status]
+        if self.outcome == "inconclusive":
+            return f"{self.case_id} {told}; `forktrail retry` lets it be tried again"
+        if self.status in ("accepted", "rejected"):
+            return f"{self.case_id} {told}; that stands until the next revision"
+        return f"{self.case_id} {told}"
+
+
+@dataclass(frozen=True)
 class WhyNot:
     """Why a test is not eligible in the active revision.
 
     Attributes:
-        standing: the attempt that stands in its way: case id, status and outcome ("" until observed), or None.
+        standing: the attempt that stands in its way, or None.
         needs_report: True where it requires nothing, so that only a report opens it.
     """
 
     test_id: str
     revision: str
     gaps: tuple[Gap, ...]
-    standing: tuple[str, str, str] | None
+    standing: Standing | None
     needs_report: bool
 
     @property
@@ -165,8 +192,7 @@ class WhyNot:
             if gap.withdrawn:
                 lines.append(f"  withdrawn: {', '.join(gap.withdrawn)}")
         if self.standing is not None:
-            case, status, outcome = self.standing
-            lines.append(f"attempted in {self.revision}: {case} is {outcome or status}")
+            lines.append(f"attempted in {self.revision}: {self.standing.in_words()}")
         if self.needs_report and self.standing is None:
             lines.append("it requires nothing: a report opens it")
         return lines
@@ -236,7 +262,7 @@ def why_not(graph: Queryable, test_id: str) -> WhyNot:
         if capability not in met
     )
     standing = graph.query(_STANDING, {"test": test_id, "revision": revision}).rows
-    attempt = (str(standing[0][0]), str(standing[0][1]), str(standing[0][2] or "")) if standing else None
+    attempt = Standing(*cast("tuple[str, str, str | None, str | None]", standing[0])) if standing else None
     return WhyNot(test_id, revision, gaps, attempt, needs_report=not required)
 
 

@@ -32,7 +32,6 @@ from forktrail_schemas.errors import Corruption, GraphBehind, GraphMismatch, Gra
 from forktrail_schemas.settings import Settings
 
 Say = Callable[[str], None]
-FILE_SUFFIX = ".graph"
 
 
 @dataclass(frozen=True)
@@ -80,6 +79,11 @@ class Projection:
         )
 
 
+def graph_file(settings: Settings, run: str) -> Path:
+    """Where a run's graph lies; each engine has a file of its own, since neither reads the other's."""
+    return settings.graphs_dir / f"{run}.{settings.graph_engine}"
+
+
 @contextmanager
 def open_projection(
     settings: Settings,
@@ -105,7 +109,7 @@ def open_projection(
         GraphUnavailable: there is no graph, or it doesn't open, and it may not be folded.
         GraphBehind: the graph lacks records, and they may not be folded.
     """
-    path = settings.graphs_dir / f"{run}{FILE_SUFFIX}"
+    path = graph_file(settings, run)
     with LogReader(settings.bootstrap_servers, run) as reader, owned(path.with_suffix(".lock"), wait_seconds):
         opener = _Opener(path, settings.graph_engine, run, reader, say)
         graph = opener.rebuilt("asked for") if rebuild else opener.opened(fold=fold)
@@ -167,12 +171,7 @@ class _Opener:
         return self.rebuilt(fault)
 
     def rebuilt(self, reason: str) -> CypherGraph:
-        """Fold the whole log into a new file, check its digest, and put it in the old one's place."""
-        aside = self._set_aside()
-        self._say(
-            f"the graph of {self._run} is rebuilt from the log: {reason}"
-            + (f"; the old one is kept as {aside.name}" if aside else "")
-        )
+        """Fold the whole log into a new file, check its digest, and only then put it in the old one's place."""
         temporary = self._path.with_suffix(".rebuilding")
         _remove(temporary)
         graph = CypherGraph.open(temporary, self._engine)
@@ -185,7 +184,12 @@ class _Opener:
                 raise Corruption(f"the rebuilt graph of {self._run} doesn't match its digest", run=self._run)
         finally:
             graph.close()
+        aside = self._set_aside()
         _rename(temporary, self._path)
+        self._say(
+            f"the graph of {self._run} was rebuilt from the log: {reason}"
+            + (f"; the old one is kept as {aside.name}" if aside else "")
+        )
         return self._open()
 
     def _open(self) -> CypherGraph:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from forktrail_producers.producer import Producer
 from forktrail_projectors.projection import Say, open_projection
 from forktrail_projectors.record import Verdict
+from forktrail_projectors.rules.reasons import in_words
 from forktrail_schemas.errors import EventVoid
 from forktrail_schemas.events.base import Event
 from forktrail_schemas.settings import Settings
@@ -28,8 +29,8 @@ class Submission:
         """
         if not self.verdict.valid:
             raise EventVoid(
-                f"{self.verdict.type.rpartition('.')[2]} at offset {self.offset} is {self.verdict.kind}"
-                + (f": {self.verdict.detail}" if self.verdict.detail else ""),
+                f"{in_words(self.verdict.reason, self.verdict.detail)}; "
+                f"{self.verdict.type.rpartition('.')[2]} is {self.verdict.kind} at offset {self.offset}",
                 code=self.verdict.reason,
                 offset=self.offset,
                 event_id=self.verdict.event_id,

@@ -39,7 +39,7 @@ class Settings:
 
     @property
     def graphs_dir(self) -> Path:
-        """One graph database, lock file and cursor per run."""
+        """One graph database and lock file per run, and the graphs that were set aside."""
         return self.home / "graphs"
 
     @property

@@ -68,7 +68,7 @@ def untouched(eligible: Workbench) -> Iterator[Workbench]:
 
 
 def graph_files(bench: Workbench) -> list[Path]:
-    return sorted(bench.settings.graphs_dir.glob(f"{bench.run}.graph*"))
+    return sorted(bench.settings.graphs_dir.glob(f"{bench.run}.ladybug*"))
 
 
 def stopped(done: Done, exit: int, code: str) -> None:

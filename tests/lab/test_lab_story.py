@@ -179,3 +179,29 @@ class TestWithdrawal:
         assert "already_withdrawn" in again.err
         packet = bench.ok("handoff", bench.run)
         assert json.loads(packet.out)["findings"] == []
+
+    def test_an_old_packet_dressed_up_as_new_holds_by_itself_and_not_with_the_log(
+        self, played: Played, tmp_path: Path
+    ) -> None:
+        bench, file = played.bench.another(), tmp_path / "packet.json"
+        finding = bench.settle(bench.report(GATEWAY))
+        assert finding
+        old = json.loads(bench.ok("handoff", bench.run).out)
+        file.write_bytes(rfc8785.dumps(old))
+        assert "0 records came since" in bench.ok("handoff", "verify", str(file), "--with-log").out
+        bench.ok("withdraw", bench.run, finding, "--key", "olga", "--reason", "planted")
+        assert "1 records came since" in bench.ok("handoff", "verify", str(file), "--with-log").out
+        new = json.loads(bench.ok("handoff", bench.run).out)
+        for mixed in (
+            {**old, "log": new["log"], "state_digest": new["state_digest"]},
+            {**old, "log": {**old["log"], "root": "0" * 64}},
+            {**old, "state_digest": "0" * 64},
+            {**old, "log": {**old["log"], "next_offset": 99_999}},
+        ):
+            del mixed["packet_sha256"]
+            sealed = {**mixed, "packet_sha256": hashlib.sha256(rfc8785.dumps(mixed)).hexdigest()}
+            file.write_bytes(rfc8785.dumps(sealed))
+            alone = bench.ok("handoff", "verify", str(file))
+            assert "check that, and whether the log went on, with --with-log" in alone.out
+            done = bench.command("handoff", "verify", str(file), "--with-log")
+            assert (done.exit, "packet_invalid" in done.err) == (4, True), done

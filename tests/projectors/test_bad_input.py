@@ -14,6 +14,7 @@ import forktrail_projectors
 from forktrail_projectors.graph.memory import MemoryGraph
 from forktrail_projectors.projector import Projector
 from forktrail_projectors.record import LogRecord
+from forktrail_projectors.rules.reasons import IN_WORDS
 from forktrail_projectors.state import NodeKey
 from forktrail_schemas import events, wire
 from forktrail_schemas.events import EVENT_TYPES
@@ -253,6 +254,11 @@ def codes_in(path: Path) -> Iterator[str]:
 def test_every_reason_code_in_the_rules_is_provoked_by_a_case_and_none_is_made_up() -> None:
     in_the_source = {code for path in RULE_FILES for code in codes_in(path)}
     assert in_the_source == {refusal.code for refusal in REFUSALS} | ELSEWHERE
+
+
+def test_every_reason_code_has_words_for_people() -> None:
+    decoding = {"invalid_data", "not_avro", "trailing_bytes", "truncated", "unknown_schema", "no_value", "no_rule"}
+    assert set(IN_WORDS) == {code for path in RULE_FILES for code in codes_in(path)} | decoding
 
 
 def test_every_fault_of_decoding_is_provoked() -> None:

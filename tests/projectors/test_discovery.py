@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from forktrail_projectors.discovery import Candidate, Support, eligible_tests, run_state, why_not
+from forktrail_projectors.discovery import Candidate, Standing, Support, eligible_tests, run_state, why_not
 from forktrail_projectors.graph.cypher import CypherGraph
 from forktrail_projectors.withdrawal import loss_of
 from forktrail_schemas import events
@@ -113,9 +113,9 @@ def test_a_finding_of_another_revision_is_history_and_why_not_says_support_missi
 def test_why_not_tells_attempts_reports_and_unknown_tests_apart(graph: CypherGraph, story: Story) -> None:
     assert why_not(graph, "root").needs_report
     case = story.report("root")
-    assert why_not(graph, "root").standing == (case, "proposed", "")
+    assert why_not(graph, "root").standing == Standing(case, "proposed", None, None)
     root = story.settle(case)
-    assert why_not(graph, "root").standing == (case, "accepted", "reproduced")
+    assert why_not(graph, "root").standing == Standing(case, "accepted", "reproduced", "ravi")
     assert why_not(graph, "mid").eligible
     story.signed(events.FindingWithdrawn, OPERATOR, finding_id=root, reason="")
     assert [gap.withdrawn for gap in why_not(graph, "mid").gaps] == [(root,)]
@@ -150,3 +150,24 @@ def test_a_graph_without_a_run_is_an_error_and_not_an_empty_answer(graph: Cypher
     with pytest.raises(GraphUnavailable) as raised:
         run_state(graph)
     assert raised.value.code == "run_not_open"
+
+
+def test_why_not_never_tells_an_observation_as_a_finding(graph: CypherGraph, story: Story) -> None:
+    case = story.report("root")
+    told = [why_not(graph, "root").reasons()]
+    story.decide(case)
+    told.append(why_not(graph, "root").reasons())
+    story.start(case)
+    story.tell(story.observation(case, "reproduced"), RUNNER)
+    told.append(why_not(graph, "root").reasons())
+    story.review(case, "reject")
+    told.append(why_not(graph, "root").reasons())
+    assert told == [
+        [f"attempted in r1: {case} waits for a person's approval"],
+        [f"attempted in r1: {case} is approved and waits for a runner"],
+        [f"attempted in r1: {case} was observed reproduced and waits for review"],
+        [
+            f"attempted in r1: {case} was observed reproduced, and ravi rejected that; "
+            "that stands until the next revision"
+        ],
+    ]

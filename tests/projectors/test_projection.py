@@ -6,8 +6,9 @@ import dataclasses
 
 import pytest
 
+from forktrail_projectors.graph.engine import database_files
 from forktrail_projectors.graph.memory import MemoryGraph
-from forktrail_projectors.projection import FILE_SUFFIX, fold_in_memory, open_projection
+from forktrail_projectors.projection import fold_in_memory, graph_file, open_projection
 from forktrail_projectors.projector import Projector
 from forktrail_projectors.reader import LogReader
 from forktrail_projectors.record import LogRecord
@@ -57,7 +58,7 @@ def test_a_deleted_graph_is_folded_anew_to_the_same_digest(settings: Settings) -
     story = opened_story(settings)
     with open_projection(settings, story.run) as projection:
         before = projection.position()
-    for path in settings.graphs_dir.glob(f"{story.run}{FILE_SUFFIX}*"):
+    for path in database_files(graph_file(settings, story.run)):
         path.unlink()
     with pytest.raises(GraphUnavailable), open_projection(settings, story.run, fold=False):
         pass
@@ -114,7 +115,7 @@ def test_a_graph_of_another_topic_is_a_mismatch_until_it_is_rebuilt(settings: Se
     one, other = opened_story(settings), opened_story(settings)
     with open_projection(settings, one.run), open_projection(settings, other.run):
         pass
-    for path in settings.graphs_dir.glob(f"{one.run}{FILE_SUFFIX}*"):
+    for path in database_files(graph_file(settings, one.run)):
         path.replace(path.with_name(path.name.replace(one.run, other.run)))
     for fold in (True, False):
         with pytest.raises(GraphMismatch), open_projection(settings, other.run, fold=fold):
@@ -127,7 +128,7 @@ def test_a_damaged_graph_is_set_aside_and_rebuilt_with_a_line_that_says_so(setti
     story = opened_story(settings)
     with open_projection(settings, story.run):
         pass
-    (path,) = settings.graphs_dir.glob(f"{story.run}{FILE_SUFFIX}")
+    path = graph_file(settings, story.run)
     path.write_bytes(path.read_bytes()[:1_000])
     with pytest.raises(GraphUnavailable), open_projection(settings, story.run, fold=False):
         pass
@@ -136,6 +137,19 @@ def test_a_damaged_graph_is_set_aside_and_rebuilt_with_a_line_that_says_so(setti
         assert projection.position().state_digest == story.projector.state_digest
     assert len(said) == 1
     assert "doesn't open" in said[0]
+
+
+def test_an_engine_that_is_not_installed_leaves_the_graph_of_the_other_where_it_is(settings: Settings) -> None:
+    story = opened_story(settings)
+    with open_projection(settings, story.run):
+        pass
+    other = dataclasses.replace(settings, graph_engine="no-such-engine")
+    with pytest.raises(GraphUnavailable), open_projection(other, story.run):
+        pass
+    said: list[str] = []
+    with open_projection(settings, story.run, fold=False, say=said.append) as projection:
+        assert projection.position().next_offset == len(story.records)
+    assert said == []
 
 
 def test_one_owner_at_a_time(settings: Settings) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from forktrail_lab.console.arguments import run_id
 from forktrail_lab.console.output import note, print_lines
 from forktrail_producers.blobs import BlobStore
+from forktrail_projectors.handoff.against_log import check_against_log
 from forktrail_projectors.handoff.check import check_packet
 from forktrail_projectors.handoff.packet import DIGEST_FIELD, build_packet, packet_bytes
 from forktrail_projectors.projection import open_projection
@@ -16,7 +17,8 @@ from forktrail_schemas.errors import ExitCode, InvalidInput, NotFound
 from forktrail_schemas.settings import Settings
 
 EXAMPLE = """  forktrail handoff $RUN --output packet.json
-  forktrail handoff verify packet.json"""
+  forktrail handoff verify packet.json
+  forktrail handoff verify packet.json --with-log"""
 VERIFY = "verify"
 
 
@@ -24,6 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("run", type=run_id, metavar="RUN", help="run id; or `verify`, to check a packet's file")
     parser.add_argument("file", metavar="FILE", nargs="?", type=Path, help="the packet to verify")
+    parser.add_argument("--with-log", action="store_true", help="also check the packet's place in the run's log")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write the packet there (default: stdout)")
 
 
@@ -38,7 +41,7 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
     if arguments.run == VERIFY:
         if arguments.file is None:
             raise InvalidInput("which packet?", hint="forktrail handoff verify FILE")
-        return _verify(arguments.file)
+        return _verify(arguments.file, settings if arguments.with_log else None)
     if arguments.file is not None:
         raise InvalidInput(f"{arguments.file} is one word too many", hint="write the packet with --output FILE")
     with open_projection(settings, arguments.run, say=note) as projection:
@@ -62,7 +65,7 @@ def _write(file: Path, data: bytes) -> None:
         raise InvalidInput(f"{file} can't be written: {error.strerror}") from error
 
 
-def _verify(file: Path) -> int:
+def _verify(file: Path, settings: Settings | None) -> int:
     try:
         data = file.read_bytes()
     except FileNotFoundError as error:
@@ -70,11 +73,18 @@ def _verify(file: Path) -> int:
     except OSError as error:
         raise InvalidInput(f"{file} can't be read: {error.strerror}") from error
     checked = check_packet(data)
+    place = f"offset {checked.next_offset}, log root {checked.log_root}, state digest {checked.state_digest}"
+    if settings is None:
+        place = f"as it says, at {place}; check that, and whether the log went on, with --with-log"
+    else:
+        since = check_against_log(settings, checked)
+        place = f"at {place}: confirmed by the log of {checked.run}; {since} records came since"
     print_lines(
         [
             f"packet_sha256 {checked.packet_sha256}",
             f"holds: {checked.signatures} signatures and {checked.receipts} receipts verified from the file alone",
             f"trust starts in admin key {checked.admin_key}",
+            place,
             ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in checked.summary.items()),
         ]
     )

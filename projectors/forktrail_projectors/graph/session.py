@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -95,7 +96,7 @@ class Session:
             self._connected().set_query_timeout(timeout_ms or 0)
             result = self._execute(cypher, given)
             try:
-                columns = tuple(result.get_column_names())
+                columns = tuple(_readable(name) for name in result.get_column_names())
                 return Table(columns, [tuple(plain(value) for value in row) for row in result.get_all()])
             finally:
                 result.close()
@@ -204,6 +205,11 @@ class Sessions:
         with suppress(ValueError):  # `close` came first
             self._all.remove(session)
         session.close()
+
+
+def _readable(column: str) -> str:
+    """A column's name without what the engine adds inside: `label(n)` rather than a list of every table."""
+    return re.sub(r"([A-Z_]+)\((\w+)\._(?:ID|LABEL)\b[^()]*\)", lambda call: f"{call[1].lower()}({call[2]})", column)
 
 
 def _blamed(error: Exception, cypher: str) -> GraphError | InvalidInput:

@@ -40,6 +40,10 @@ class Checked:
         signatures: signed records verified.
         receipts: receipts verified.
         summary: the counts, recomputed.
+        run: the run that it says it is of.
+        next_offset, log_root, state_digest: where in the log it says it stands. The file alone can't tell whether it
+            does, nor whether it left a record out or the log went on since; `check_against_log` can.
+        packet: the packet itself.
     """
 
     packet_sha256: str
@@ -47,6 +51,11 @@ class Checked:
     signatures: int
     receipts: int
     summary: dict[str, int]
+    run: str
+    next_offset: int
+    log_root: str
+    state_digest: str
+    packet: Packet
 
 
 def check_packet(data: bytes) -> Checked:
@@ -101,22 +110,43 @@ def _checked(packet: Packet) -> Checked:
         if earlier.offset >= later.offset:
             raise Corruption(f"record {later.offset} is out of order")
     parts = recomputed(records)
-    admin_key = parts.pop("admin_key")
+    if _log(packet.get("log"))["next_offset"] <= records[-1].offset:
+        raise Corruption("$.log.next_offset is before the end of its records")
+    _sha256(packet.get("state_digest"), "state_digest")
+    compare(packet, parts)
+    audit, summary, admin_key = parts["audit"], parts["summary"], parts["admin_key"]
+    return Checked(
+        packet_sha256=digest,
+        admin_key=admin_key,
+        signatures=audit["signatures"]["checked"],
+        receipts=audit["receipts"]["checked"],
+        summary=summary,
+        run=packet["run"],
+        next_offset=packet["log"]["next_offset"],
+        log_root=packet["log"]["root"],
+        state_digest=packet["state_digest"],
+        packet=packet,
+    )
+
+
+def compare(packet: Packet, parts: Packet) -> None:
+    """Hold a packet against what records amount to.
+
+    Raises:
+        Corruption: naming the first place where they differ.
+    """
     expected = {
         **parts,
         "blocked": _with_history(parts["blocked"], packet.get("blocked")),
         "format": FORMAT,
         "fold_version": FOLD_VERSION,
-        "records": packet["records"],
-        "log": _log(packet.get("log"), records[-1].offset),
-        "state_digest": _sha256(packet.get("state_digest"), "state_digest"),
-        DIGEST_FIELD: digest,
+        "log": _log(packet.get("log")),
+        **{name: packet.get(name) for name in ("records", "state_digest", DIGEST_FIELD)},
     }
+    del expected["admin_key"]
     difference = _difference(packet, expected, "$")
     if difference is not None:
         raise Corruption(difference)
-    audit, summary = parts["audit"], parts["summary"]
-    return Checked(digest, admin_key, audit["signatures"]["checked"], audit["receipts"]["checked"], summary)
 
 
 def _record(packed: Any, place: int) -> LogRecord:
@@ -138,10 +168,10 @@ def _record(packed: Any, place: int) -> LogRecord:
     return LogRecord(offset, 0, None, value, headers)
 
 
-def _log(said: Any, last_offset: int) -> Packet:
-    """The log's end and root as the packet says them, once they may be true."""
-    if not isinstance(said, dict) or not _is_count(said.get("next_offset")) or said["next_offset"] <= last_offset:
-        raise Corruption("$.log.next_offset is before the end of its records")
+def _log(said: Any) -> Packet:
+    """The log's end and root as the packet says them."""
+    if not isinstance(said, dict) or not _is_count(said.get("next_offset")):
+        raise Corruption("$.log names no offset")
     return {"next_offset": said["next_offset"], "root": _sha256(said.get("root"), "log.root")}
 
 

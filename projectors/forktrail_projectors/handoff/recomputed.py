@@ -33,6 +33,17 @@ def recomputed(records: Sequence[LogRecord]) -> Part:
     return _Account(_folded(records)).parts(signed=sum(bool(record.headers) for record in records))
 
 
+def recomputed_from(graph: MemoryGraph, signed: int) -> Part:
+    """The same parts from a run's whole graph, of which `signed` records are in a packet with their signature."""
+    nodes, edges = {}, []
+    for key, row in graph.rows():
+        if isinstance(key, NodeKey):
+            nodes[key] = row
+        else:
+            edges.append(key)
+    return _Account(_Rows(nodes, tuple(edges))).parts(signed)
+
+
 @dataclass(frozen=True)
 class _Rows:
     """The rows that folding left."""

@@ -20,7 +20,7 @@ from support.staff import GATEWAY, open_run, report
 
 
 def graph_file(settings: Settings, run: str) -> Path:
-    return settings.graphs_dir / f"{run}.graph"
+    return settings.graphs_dir / f"{run}.ladybug"
 
 
 def tail(forktrail: CommandLine, run: str, *words: str) -> list[dict[str, object]]:
