@@ -22,14 +22,29 @@ def forktrail_lines() -> list[list[str]]:
     return [re.findall(r"'[^']*'|\S+", call) for call in calls]
 
 
+def filled_in(word: str) -> str:
+    """A word with each shell variable of the README in it replaced by what it would hold."""
+    for name, value in {"$RUN": "run-1", "$CASE": "case-1", "$FINDING": "finding-1"}.items():
+        word = word.replace(name, value)
+    return word
+
+
+def test_the_blocks_hold_no_place_to_fill_in_and_no_variable_before_it_is_set() -> None:
+    known = {"key"}  # the loop's
+    for line in "\n".join(re.findall(r"```\n(.*?)```", README, re.S)).splitlines():
+        assert "…" not in line, line
+        assert set(re.findall(r"\$([A-Za-z]+)", line)) <= known, line
+        known |= set(re.findall(r"^([A-Z]+)=\$\(", line))
+
+
 def test_every_command_line_of_the_readme_is_understood() -> None:
     lines = forktrail_lines()
-    assert len(lines) >= 14
+    assert len(lines) >= 20
     for words in lines:
         name, *rest = (word.strip("'") for word in words)
         assert name in COMMANDS, words
         try:
-            command_parser(name, load_command(name)).parse_args([word.replace("$RUN", "run-1") for word in rest])
+            command_parser(name, load_command(name)).parse_args([filled_in(word) for word in rest])
         except SystemExit:
             pytest.fail(f"the README's `forktrail {' '.join(words)}` is not understood")
 

@@ -71,6 +71,7 @@ GROUPS: tuple[CommandGroup, ...] = (
         "Evidence",
         {
             "report": Command("report", "file a report on a registered test"),
+            "case": Command("case", "list the cases of a run, or show all that one is and rests on"),
             "investigate": Command("investigate", "propose the next test from the graph alone"),
             "approve": Command("approve", "approve a case, so that it may be run"),
             "deny": Command("deny", "refuse a case"),
@@ -78,7 +79,7 @@ GROUPS: tuple[CommandGroup, ...] = (
             "review": Command("review", "accept or reject an observation"),
             "retry": Command("retry", "let an inconclusive test be proposed again"),
             "withdraw": Command("withdraw", "withdraw a finding, or list what would lose support"),
-            "evidence": Command("evidence", "recompute stored evidence, receipts and outcomes"),
+            "evidence": Command("evidence", "print stored evidence, or recompute it with receipts and outcomes"),
             "handoff": Command("handoff", "write or verify the packet that hands a run on"),
         },
     ),

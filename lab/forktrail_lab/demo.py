@@ -8,88 +8,30 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
+import shutil
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from forktrail_lab.exchange.targets import TARGETS_FILE
+from forktrail_lab.console.output import counted
 from forktrail_lab.registry.file import shipped_registry_path
+from forktrail_lab.stage import Stage, StoryBroken, pasteable
 from forktrail_producers.keys import KeyStore
-from forktrail_schemas.errors import ExitCode, ForktrailError
 from forktrail_schemas.settings import Settings
 
 ADMIN, OPERATOR, REVIEWER, RUNNER = "admin", "olga", "ravi", "runner"
 ROLES = {OPERATOR: "operator", REVIEWER: "reviewer", RUNNER: "runner"}
-LAB_WAIT_SECONDS = 20.0
 GOAL = "find out how far a forged routing marker reaches"
+# In double quotes, which a shell line shows as they are.
 COUNT_NODES = (
-    "MATCH (n:Finding) WHERE n.revision = 'r1' RETURN 'Finding' AS label, count(*) AS nodes "
-    "UNION ALL MATCH (n:Capability) RETURN 'Capability' AS label, count(*) AS nodes "
-    "UNION ALL MATCH (n:TestCase) RETURN 'TestCase' AS label, count(*) AS nodes "
-    "UNION ALL MATCH (n:Asset) RETURN 'Asset' AS label, count(*) AS nodes"
+    'MATCH (n:Finding) WHERE n.revision = "r1" RETURN "Finding" AS label, count(*) AS nodes '
+    'UNION ALL MATCH (n:Capability) RETURN "Capability" AS label, count(*) AS nodes '
+    'UNION ALL MATCH (n:TestCase) RETURN "TestCase" AS label, count(*) AS nodes '
+    'UNION ALL MATCH (n:Asset) RETURN "Asset" AS label, count(*) AS nodes'
 )
-
-
-class StoryBroken(ForktrailError):
-    """A step of the demo came out otherwise than the story says."""
-
-    code = "story_broken"
-
-
-class Stage:
-    """Runs commands as processes and shows what they print."""
-
-    def __init__(self, settings: Settings) -> None:
-        self.settings = settings
-        self.processes = 0
-
-    def chapter(self, title: str) -> None:
-        """Print a heading."""
-        print(f"\n== {title}", flush=True)
-
-    def tell(self, line: str) -> None:
-        """Print what a step showed."""
-        print(f"   => {line}", flush=True)
-
-    def run(self, *words: str, expected_exit: int = ExitCode.OK) -> str:
-        """Run a command in a process of its own, show it and its output, and return its stdout.
-
-        Raises:
-            StoryBroken: it ended with another exit code than expected.
-        """
-        print(f"   $ forktrail {' '.join(_quoted(word) for word in words)}", flush=True)
-        self.processes += 1
-        done = subprocess.run([*_FORKTRAIL, *words], capture_output=True, text=True, check=False)
-        for line in (done.stdout + done.stderr).splitlines():
-            print(f"     {line}", flush=True)
-        if done.returncode != expected_exit:
-            raise StoryBroken(f"`forktrail {words[0]}` ended with exit {done.returncode}, not {expected_exit}")
-        return done.stdout
-
-    @contextmanager
-    def lab(self) -> Iterator[None]:
-        """Keep `forktrail lab serve` running for the length of a `with` block."""
-        targets = self.settings.lab_dir / TARGETS_FILE
-        targets.unlink(missing_ok=True)
-        log = self.settings.lab_dir / "lab.log"
-        log.parent.mkdir(parents=True, exist_ok=True)
-        print("   $ forktrail lab serve &", flush=True)
-        self.processes += 1
-        with log.open("w") as output:
-            process = subprocess.Popen([*_FORKTRAIL, "lab", "serve"], stdout=output, stderr=subprocess.STDOUT)
-        try:
-            _wait_for(targets, process, log)
-            yield
-        finally:
-            process.terminate()
-            process.wait(timeout=LAB_WAIT_SECONDS)
-
-
-_FORKTRAIL = (sys.executable, "-m", "forktrail_lab")
+SUPPORTS = "MATCH (f:Finding)-[:ENABLES]->(c:Capability)<-[:REQUIRES]-(t:TestCase) RETURN f.id, c.id, t.id"
+_ID = r"\b{}-[0-9a-f]{{20}}\b"
 
 
 def play(settings: Settings) -> None:
@@ -100,6 +42,7 @@ def play(settings: Settings) -> None:
     """
     began = time.monotonic()
     stage = Stage(settings)
+    print("Each line with a `$` may be pasted into a shell in this folder; each command is a process of its own.")
     stage.chapter("A log, keys and a run")
     if not settings.external_kafka:
         stage.run("broker", "start")
@@ -112,8 +55,8 @@ def play(settings: Settings) -> None:
     _rebuild(stage, run)
     stage.chapter("Done")
     print(f"   {stage.processes} processes, {time.monotonic() - began:.0f} s. {run} is left to explore:")
-    for line in _NEXT:
-        print(f"     {line.format(run=run)}")
+    for words in _next_steps(settings, run):
+        print(f"     {pasteable(words)}")
 
 
 def _open_run(stage: Stage) -> str:
@@ -122,7 +65,7 @@ def _open_run(stage: Stage) -> str:
         if name not in known:
             stage.run("key", "new", name)
     opened = stage.run("run", "open", "--registry", str(shipped_registry_path()), "--goal", GOAL, "--key", ADMIN)
-    run = opened.split()[0]
+    run = _found(r"\brun-[0-9a-f]+\b", opened, "run was opened")
     for name, role in ROLES.items():
         stage.run("key", "register", run, name, "--role", role, "--key", ADMIN)
     return run
@@ -145,11 +88,10 @@ def _first_revision(stage: Stage, run: str) -> list[str]:
     case = _investigate(stage, run, 1, "audit-trail-read", findings[:1])
     _settle(stage, run, case, "503 -> inconclusive", finding=False)
     stage.chapter("r1: nothing is left to propose")
-    result = json.loads(stage.run("investigate", run))
+    result = _parsed(stage.run("investigate", run))
     _expect("eligible tests", (result["status"], result["considered"]), ("no_candidates", 0))
     stage.tell("0 eligible")
-    counts = json.loads(stage.run("query", run, COUNT_NODES, "--json"))
-    nodes = sum(row["nodes"] for row in counts)
+    nodes = sum(int(count) for count in re.findall(r"^\w+ +(\d+)$", stage.run("query", run, COUNT_NODES), re.M))
     _expect("finding, capability, test and asset nodes of r1", nodes, 15)
     stage.tell(f"{nodes} finding, capability, test and asset nodes")
     return findings
@@ -165,7 +107,7 @@ def _settle(stage: Stage, run: str, case: str, shown: str, *, finding: bool = Tr
     stage.run("approve", run, case, "--key", OPERATOR)
     observed = stage.run("runner", run, "--key", RUNNER, "--once")
     if shown not in observed:
-        raise StoryBroken(f"the runner should have seen {shown}")
+        raise _otherwise("what the runner saw", observed.strip(), shown)
     reviewed = stage.run("review", run, case, "accept", "--key", REVIEWER)
     if not finding:
         _expect("findings made", re.findall(_ID.format("finding"), reviewed), [])
@@ -175,12 +117,12 @@ def _settle(stage: Stage, run: str, case: str, shown: str, *, finding: bool = Tr
 
 def _investigate(stage: Stage, run: str, considered: int, test: str, findings: list[str]) -> str:
     """A fresh investigator's proposal, checked; returns the case."""
-    result: dict[str, Any] = json.loads(stage.run("investigate", run))
+    result = _parsed(stage.run("investigate", run))
     _expect("status", result["status"], "proposed")
     _expect("candidates considered", result["considered"], considered)
     _expect("test chosen", result["selection"]["test_id"], test)
     _expect("findings it rests on", sorted(result["selection"]["finding_ids"]), sorted(findings))
-    stage.tell(f"{considered} candidates, {test} chosen, on {len(findings)} findings")
+    stage.tell(f"{counted(considered, 'candidate')}, {test} chosen, on {counted(len(findings), 'finding')}")
     return str(result["case_id"])
 
 
@@ -200,9 +142,9 @@ def _packet(stage: Stage, run: str) -> None:
 
 def _withdrawal(stage: Stage, run: str, finding: str) -> None:
     stage.chapter("What if the gateway finding fell? (nothing is changed)")
-    loss = json.loads(stage.run("withdraw", run, finding, "--dry-run", "--format", "json"))
-    _expect("tests that would lose support", len(loss["tests"]), 4)
-    stage.tell("4 tests would lose support")
+    lost = _missing(stage.run("withdraw", run, finding, "--dry-run"))
+    _expect("what would be missing, test by test", lost, ["internal-route-access"] * 4)
+    stage.tell(f"{counted(len(lost), 'test')} would lose support")
 
 
 def _second_revision(stage: Stage, run: str) -> None:
@@ -210,54 +152,73 @@ def _second_revision(stage: Stage, run: str) -> None:
     stage.run("revision", "advance", run, "r2", "--key", OPERATOR, "--reason", "a new build is deployed")
     _settle(stage, run, _report(stage, run, "gateway-routing-context"), "401/401 -> not_reproduced", finding=False)
     stage.chapter("r2: the chain is blocked, and says by what")
-    blocked = json.loads(stage.run("why-not", run, "invoice-chain", "--format", "json"))
-    missing = [gap["capability"] for gap in blocked["gaps"]]
+    missing = _missing(stage.run("why-not", run, "invoice-chain"))
     _expect("missing capabilities", missing, ["cross-tenant-invoice-read", "internal-route-access"])
     stage.tell(f"support missing: {', '.join(missing)}")
 
 
 def _rebuild(stage: Stage, run: str) -> None:
     stage.chapter("The log is the truth: the graph is deleted and rebuilt from it, to the same digest")
-    before = json.loads(stage.run("project", run, "--format", "json"))
-    for path in stage.settings.graphs_dir.glob(f"{run}.graph*"):
-        path.unlink()
-    after = json.loads(stage.run("project", run, "--format", "json"))
-    _expect("state digest", after["state_digest"], before["state_digest"])
-    stage.tell(f"state digest {after['state_digest']}")
+    before = _state_digest(stage, run)
+    files = _graph_files(stage.settings, run)
+    if not files:
+        raise StoryBroken(f"there is no graph of {run} to delete")
+    stage.delete(files)
+    _expect("state digest", _state_digest(stage, run), before)
+    stage.tell("the same state digest from the graph that grew step by step, and from the log alone")
 
 
-_ID = r"\b{}-[0-9a-f]{{20}}\b"
-_NEXT = (
-    "forktrail run show {run}",
-    "forktrail tail {run}",
-    "forktrail query {run} 'MATCH (f:Finding)-[:ENABLES]->(c:Capability)<-[:REQUIRES]-(t:TestCase) "
-    "RETURN f.id, c.id, t.id'",
-    "forktrail why-not {run} export-scope",
-    "forktrail broker stop",
-)
+def _state_digest(stage: Stage, run: str) -> str:
+    said = stage.run("project", run, hidden=r"^(run|end|log_root|fold_version|rebuilt) ")
+    return _found(r"(?m)(?<=^state_digest) +[0-9a-f]{64}$", said, "state digest was told").strip()
+
+
+def _graph_files(settings: Settings, run: str) -> list[Path]:
+    """The files of a run's graph, whatever the engine; neither its lock nor graphs that were set aside."""
+    files = sorted(settings.graphs_dir.glob(f"{run}.*"))
+    return [path for path in files if path.suffix != ".lock" and not path.name.startswith(f"{run}.aside-")]
+
+
+def _next_steps(settings: Settings, run: str) -> list[list[str]]:
+    """Commands to go on with, after the one that makes `forktrail` known to the shell if it isn't."""
+    activate = Path(sys.executable).with_name("activate")
+    unknown = shutil.which("forktrail") is None and activate.exists()
+    asking = [["run", "show", run], ["tail", run], ["query", run, SUPPORTS], ["why-not", run, "export-scope"]]
+    stopping = [] if settings.external_kafka else [["broker", "stop"]]
+    steps = [["forktrail", *words] for words in (*asking, *stopping)]
+    return [[".", str(activate)], *steps] if unknown else steps
+
+
+def _missing(said: str) -> list[str]:
+    """The capabilities that a command named as missing, in its order."""
+    return re.findall(r"(?m)^ .*\bsupport missing: (\S+)", said)
 
 
 def _id(kind: str, text: str) -> str:
-    found = re.findall(_ID.format(kind), text)
+    return _found(_ID.format(kind), text, f"{kind} was made")
+
+
+def _found(pattern: str, text: str, what: str) -> str:
+    found = re.search(pattern, text)
     if not found:
-        raise StoryBroken(f"no {kind} was made")
-    return str(found[0])
+        raise StoryBroken(f"no {what}")
+    return found[0]
+
+
+def _parsed(said: str) -> dict[str, Any]:
+    """The JSON object that a command printed on a line."""
+    try:
+        result: dict[str, Any] = json.loads(_found(r"(?m)^\{.*\}$", said, "JSON object was told"))
+    except ValueError as error:
+        raise StoryBroken(f"the JSON that was told doesn't parse: {error}") from None
+    return result
 
 
 def _expect(what: str, seen: object, expected: object) -> None:
     if seen != expected:
-        raise StoryBroken(f"{what}: {seen!r}, and the story says {expected!r}")
+        raise _otherwise(what, seen, expected)
 
 
-def _quoted(word: str) -> str:
-    shown = Path(word).name if word.startswith("/") else word
-    return f"'{shown}'" if re.search(r"[\s()']", shown) else shown
-
-
-def _wait_for(path: Path, process: subprocess.Popen[bytes], log: Path) -> None:
-    deadline = time.monotonic() + LAB_WAIT_SECONDS
-    while not path.exists():
-        if process.poll() is not None or time.monotonic() > deadline:
-            last = log.read_text().strip().splitlines()[-1:] or ["it said nothing"]
-            raise StoryBroken(f"the lab doesn't come up: {last[0]}")
-        time.sleep(0.05)
+def _otherwise(what: str, seen: object, expected: object) -> StoryBroken:
+    hint = "the commands before this line led to it; each call plays a new run"
+    return StoryBroken(f"{what}: {seen!r}, and the story says {expected!r}", hint=hint)

@@ -11,6 +11,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from forktrail_lab.console.output import counted
 from forktrail_lab.registry.catalog import confirmed_candidate, registry_of_run
 from forktrail_producers.blobs import BlobStore
 from forktrail_producers.producer import meta
@@ -118,7 +119,7 @@ def investigate(
             "revision": state.active_revision,
             "finding_ids": list(chosen.finding_ids),
             "as_of": as_of,
-            "rationale": f"highest impact ({chosen.impact}) of {len(names)} eligible tests",
+            "rationale": f"highest impact ({chosen.impact}) of {counted(len(names), 'eligible test')}",
         },
     )
     return _concluded(submit(settings, event, say=say), event, chosen, names)

@@ -39,7 +39,9 @@ class KeyStore:
         try:
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         except FileExistsError:
-            raise InvalidInput(f"there is a key named {name!r} already", hint="choose another name") from None
+            raise InvalidInput(
+                f"there is a key named {name!r} already", hint="use it, or choose another name"
+            ) from None
         with os.fdopen(descriptor, "wb") as file:
             file.write(text)
             file.flush()
@@ -58,7 +60,9 @@ class KeyStore:
             mode = stat.S_IMODE(path.stat().st_mode)
             text = path.read_bytes()
         except FileNotFoundError:
-            raise NotFound(f"there is no key named {name!r}", hint=f"make it with `forktrail key new {name}`") from None
+            raise NotFound(
+                f"there is no key named {name!r} in {self._folder}", hint=f"make it with `forktrail key new {name}`"
+            ) from None
         if mode & 0o077:
             raise InvalidInput(f"{path} may be read by others (mode {mode:o})", hint=f"chmod 600 {path}")
         try:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from types import TracebackType
 from typing import cast
 
-from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from forktrail_producers.kafka import LOGGER, REQUEST_TIMEOUT_SECONDS, Topics, client_config, log_error, log_errors
 from forktrail_projectors.record import LogRecord
@@ -15,6 +16,8 @@ from forktrail_schemas.topics import run_topic
 
 BATCH_RECORDS = 1_000
 FETCH_WAIT_MS = 10
+_NO_LEADER = (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE)
+_RETRY_SECONDS = 0.1
 
 
 class LogReader:
@@ -67,10 +70,7 @@ class LogReader:
             LogUnavailable: Kafka doesn't answer.
             Corruption: records at the start of the log are gone.
         """
-        with log_errors(self._bootstrap_servers):
-            low, high = self._consumer.get_watermark_offsets(
-                TopicPartition(self._topic, 0), timeout=REQUEST_TIMEOUT_SECONDS
-            )
+        low, high = self._watermarks()
         if low > 0:
             raise Corruption(
                 f"the log of {self._run} starts at offset {low}: records before it were deleted",
@@ -79,6 +79,19 @@ class LogReader:
                 offset=low,
             )
         return int(high)
+
+    def _watermarks(self) -> tuple[int, int]:
+        """The first and the next offset; waits out the moments after a restart in which the partition has no leader."""
+        deadline = time.monotonic() + REQUEST_TIMEOUT_SECONDS
+        while True:
+            try:
+                return self._consumer.get_watermark_offsets(
+                    TopicPartition(self._topic, 0), timeout=REQUEST_TIMEOUT_SECONDS
+                )
+            except KafkaException as error:
+                if error.args[0].code() not in _NO_LEADER or time.monotonic() > deadline:
+                    raise log_error(error.args[0], self._bootstrap_servers) from error
+                time.sleep(_RETRY_SECONDS)
 
     def read(self, start: int, end: int) -> Iterator[list[LogRecord]]:
         """The records [start, end) in batches of up to BATCH_RECORDS.

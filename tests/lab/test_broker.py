@@ -201,6 +201,11 @@ def test_status_shows_the_broker_and_its_exit_code_says_whether_it_runs(environm
     assert facts["kafka_version"] == "4.4.0"
     assert facts["topics"] == 0
     assert facts["rss_bytes"] > 50_000_000
+    assert facts["home"] == environment["FORKTRAIL_HOME"]
+    again = json.loads(forktrail(environment, "broker", "start", "--format", "json").communicate(timeout=30)[0])
+    assert (again["was_running"], again["pid"]) == (True, facts["pid"])
+    table = forktrail(environment, "broker", "status").communicate(timeout=30)[0]
+    assert [line.split()[0] for line in table.splitlines()] == list(facts)
     assert forktrail(environment, "broker", "stop").wait(60) == 0
     assert forktrail(environment, "broker", "status").wait(30) == 1
 

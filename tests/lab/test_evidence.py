@@ -72,7 +72,7 @@ def test_a_good_run_holds(observed: Observed) -> None:
         (GATEWAY, "reproduced", []),
         ("export-scope", "not_reproduced", []),
     ]
-    assert "2 observations hold" in done.err
+    assert "2 observations recomputed" in done.err
     assert "holds" in observed.bench.ok("evidence", "verify", observed.bench.run).out
 
 

@@ -190,7 +190,7 @@ class TestWithdrawal:
         file.write_bytes(rfc8785.dumps(old))
         assert "0 records came since" in bench.ok("handoff", "verify", str(file), "--with-log").out
         bench.ok("withdraw", bench.run, finding, "--key", "olga", "--reason", "planted")
-        assert "1 records came since" in bench.ok("handoff", "verify", str(file), "--with-log").out
+        assert "1 record came since" in bench.ok("handoff", "verify", str(file), "--with-log").out
         new = json.loads(bench.ok("handoff", bench.run).out)
         for mixed in (
             {**old, "log": new["log"], "state_digest": new["state_digest"]},

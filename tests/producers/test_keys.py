@@ -36,7 +36,7 @@ def test_a_key_that_others_may_read_or_write_is_refused(tmp_path: Path, mode: in
 def test_a_taken_name_is_refused_and_the_key_kept(tmp_path: Path) -> None:
     store = KeyStore(tmp_path)
     first = store.new("olga")
-    with pytest.raises(InvalidInput):
+    with pytest.raises(InvalidInput, match="use it, or choose another name"):
         store.new("olga")
     assert store.load("olga").key_id == first.key_id
 
@@ -48,9 +48,10 @@ def test_a_name_that_could_be_a_path_is_refused(tmp_path: Path, name: str) -> No
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_missing_key_says_how_to_make_it(tmp_path: Path) -> None:
-    with pytest.raises(NotFound, match="forktrail key new olga"):
+def test_a_missing_key_says_where_it_was_looked_for_and_how_to_make_it(tmp_path: Path) -> None:
+    with pytest.raises(NotFound, match="forktrail key new olga") as raised:
         KeyStore(tmp_path).load("olga")
+    assert f"in {tmp_path}" in raised.value.message
 
 
 def test_a_file_that_is_no_ed25519_key_is_refused_without_showing_it(tmp_path: Path) -> None:

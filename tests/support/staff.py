@@ -52,27 +52,36 @@ def report(forktrail: CommandLine, run: str, test: str = GATEWAY) -> str:
     return str(said["case_id"])
 
 
-def observe(settings: Settings, run: str, case_id: str, outcome: str) -> str:
-    """Take an approved case and observe it as `runner-1`; returns the observation's event id."""
-    key = KeyStore(settings.keys_dir).load("runner-1")
+def observe(
+    settings: Settings,
+    run: str,
+    case_id: str,
+    outcome: str,
+    *,
+    runner: str = "runner-1",
+    evidence_sha256: str = EVIDENCE_SHA256,
+) -> str:
+    """Take an approved case and observe it, with a receipt by the runner's key; returns the observation's event id."""
+    key = KeyStore(settings.keys_dir).load(runner)
     graph, _ = fold_in_memory(settings, run)
     case = graph.nodes([NodeKey("Case", case_id)])[NodeKey("Case", case_id)]
-    statement = Statement(EVIDENCE_SHA256, case_id, str(case["test"]), str(case["revision"]), outcome)
+    test = NodeKey("TestCase", str(case["test"]))
+    statement = Statement(evidence_sha256, case_id, str(case["test"]), str(case["revision"]), outcome)
     started = build(
         TestStarted,
-        {"meta": meta(run, "service", "runner-1"), "case_id": case_id, "approval_id": case["approval"]},
+        {"meta": meta(run, "service", runner), "case_id": case_id, "approval_id": case["approval"]},
     )
     observed = build(
         ObservationRecorded,
         {
-            "meta": meta(run, "service", "runner-1"),
+            "meta": meta(run, "service", runner),
             "case_id": case_id,
             "test_id": case["test"],
             "revision": case["revision"],
             "outcome": outcome,
             "reason": "as the test says",
-            "evidence": {"sha256": EVIDENCE_SHA256, "size": 100, "media_type": "application/json"},
-            "requests": 2,
+            "evidence": {"sha256": evidence_sha256, "size": 100, "media_type": "application/json"},
+            "requests": graph.nodes([test])[test]["requests_max"],
             "interrupted": False,
             "receipt": sign_receipt(statement, key),
         },

@@ -14,7 +14,14 @@ from forktrail_lab.broker.config import compose_file
 from forktrail_lab.broker.java_broker import launch, wait_ready
 from forktrail_lab.broker.layout import BrokerLayout
 from forktrail_lab.broker.lock import Report, exclusive
-from forktrail_lab.broker.probe import LOOPBACK, PROBE_TIMEOUT_S, port_is_free, view_kafka
+from forktrail_lab.broker.probe import (
+    LOOPBACK,
+    PROBE_TIMEOUT_S,
+    kafka_of_another,
+    port_is_free,
+    view_kafka,
+    ways_to_use,
+)
 from forktrail_lab.broker.process import terminate
 from forktrail_lab.broker.state import BrokerState, read_state, write_state
 from forktrail_schemas.errors import BrokerError
@@ -71,11 +78,7 @@ def start(layout: BrokerLayout, port: int, report: Report, search_path: str | No
         if state := _running_state(layout, report):
             return Started(state, was_running=True)
         if not port_is_free(port):
-            raise BrokerError(
-                f"port {port} of {LOOPBACK} is taken by another process",
-                code="port_taken",
-                hint="choose another with --port, or set FORKTRAIL_BOOTSTRAP_SERVERS if a Kafka listens there",
-            )
+            raise _port_taken(layout, port)
         return Started(_launch(layout, port, report, search_path), was_running=False)
 
 
@@ -92,6 +95,17 @@ def _running_state(layout: BrokerLayout, report: Report) -> BrokerState | None:
         report(f"process {state.pid} of the broker has just ended; starting it again")
         return None
     return state
+
+
+def _port_taken(layout: BrokerLayout, port: int) -> BrokerError:
+    another = kafka_of_another(port)
+    taken = f"is taken by another Kafka, {another}" if another else f"of {LOOPBACK} is taken by another process"
+    use = ways_to_use(another) if another else "set FORKTRAIL_BOOTSTRAP_SERVERS if a Kafka listens there"
+    return BrokerError(
+        f"no broker of {layout.home} is running, and port {port} {taken}",
+        code="port_taken",
+        hint=f"{use}; or choose another port with --port",
+    )
 
 
 def _launch(layout: BrokerLayout, port: int, report: Report, search_path: str | None) -> BrokerState:

@@ -10,6 +10,7 @@ from confluent_kafka.admin import AdminClient
 
 LOOPBACK = "127.0.0.1"
 PROBE_TIMEOUT_S = 5.0
+STRANGER_TIMEOUT_S = 2.0
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,20 @@ def accepts_connections(port: int) -> bool:
     with socket.socket() as client:
         client.settimeout(1.0)
         return client.connect_ex((LOOPBACK, port)) == 0
+
+
+def kafka_of_another(port: int) -> str | None:
+    """Address of the Kafka that takes requests on this port of loopback, where the local broker doesn't run.
+
+    None if nothing listens there, or what does isn't a Kafka that answers soon.
+    """
+    address = f"{LOOPBACK}:{port}"
+    return address if accepts_connections(port) and view_kafka(address, STRANGER_TIMEOUT_S) else None
+
+
+def ways_to_use(address: str) -> str:
+    """What to set to use a Kafka that isn't of this home."""
+    return f"set FORKTRAIL_HOME to its folder, or FORKTRAIL_BOOTSTRAP_SERVERS={address} to use it"
 
 
 def port_is_free(port: int) -> bool:

@@ -3,30 +3,38 @@
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 import time
 from datetime import UTC, datetime
 
 from forktrail_lab.broker.control import start, stop
 from forktrail_lab.broker.layout import BrokerLayout
-from forktrail_lab.broker.probe import KafkaView, view_kafka
+from forktrail_lab.broker.probe import KafkaView, kafka_of_another, view_kafka, ways_to_use
+from forktrail_lab.broker.state import BrokerState
 from forktrail_lab.broker.status import Status, status
+from forktrail_lab.console.arguments import add_action, add_actions, add_format
+from forktrail_lab.console.output import Format, note, print_facts, print_result
 from forktrail_schemas.errors import BrokerError, ExitCode, LogUnavailable
 from forktrail_schemas.settings import Settings
 
-EXAMPLE = "  forktrail broker start\n  forktrail broker status --format json"
+START_EXAMPLE = "  forktrail broker start\n  forktrail broker start --port 9192"
+STOP_EXAMPLE = "  forktrail broker stop"
+STATUS_EXAMPLE = "  forktrail broker status --format json"
+EXAMPLE = "\n".join((START_EXAMPLE, STATUS_EXAMPLE, STOP_EXAMPLE))
 EXTERNAL_TIMEOUT_S = 10.0
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare start, stop and status."""
-    actions = parser.add_subparsers(dest="action", required=True, metavar="start|stop|status")
-    starting = actions.add_parser("start", help="start it, unless it runs, and wait until it takes requests")
+    actions = add_actions(parser, "start|stop|status")
+    starting = add_action(
+        actions, "start", "start the local broker, unless it runs, and wait until it takes requests", START_EXAMPLE
+    )
     starting.add_argument("--port", type=_port, help="port of 127.0.0.1 (default: FORKTRAIL_BROKER_PORT, else 9092)")
-    actions.add_parser("stop", help="stop it; its events stay")
-    looking = actions.add_parser("status", help="say whether it runs: exit code 0 if it does, 1 if not")
-    looking.add_argument("--format", choices=("text", "json"), default="text")
+    add_format(starting)
+    add_format(add_action(actions, "stop", "stop the local broker; its events stay", STOP_EXAMPLE))
+    add_format(
+        add_action(actions, "status", "say whether a broker runs: exit code 0 if it does, 1 if not", STATUS_EXAMPLE)
+    )
 
 
 def run(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -36,13 +44,12 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
         BrokerError: the local broker can't be started or stopped, or it isn't ours to stop.
         LogUnavailable: the Kafka that FORKTRAIL_BOOTSTRAP_SERVERS names doesn't answer.
     """
-    action: str = arguments.action
     try:
-        if action == "start":
-            return _start(settings, arguments.port)
-        if action == "stop":
-            return _stop(settings)
-        return _status(settings, as_json=arguments.format == "json")
+        if arguments.action == "start":
+            return _start(settings, arguments.port, arguments.format)
+        if arguments.action == "stop":
+            return _stop(settings, arguments.format)
+        return _status(settings, arguments.format)
     except OSError as error:
         raise BrokerError(
             f"the broker's files can't be used: {error}",
@@ -51,31 +58,31 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
         ) from error
 
 
-def _start(settings: Settings, port: int | None) -> int:
+def _start(settings: Settings, port: int | None, format: str) -> int:
     if settings.external_kafka:
-        if _external(settings) is None:
+        view = _external(settings)
+        if view is None:
             raise LogUnavailable(
-                f"no Kafka answers at {settings.bootstrap_servers}",
-                hint="FORKTRAIL_BOOTSTRAP_SERVERS names it; unset that to use the local broker",
+                _silent(settings), hint="unset FORKTRAIL_BOOTSTRAP_SERVERS to use the local broker instead"
             )
-        print(f"using the Kafka at {settings.bootstrap_servers}, which FORKTRAIL_BOOTSTRAP_SERVERS names")
+        line = f"using the Kafka at {settings.bootstrap_servers}, which FORKTRAIL_BOOTSTRAP_SERVERS names"
+        print_result(line, _external_facts(settings, view), format)
         return ExitCode.OK
     began = time.monotonic()
-    started = start(BrokerLayout.of(settings.home), port or settings.broker_port, _report)
+    started = start(BrokerLayout.of(settings.home), port or settings.broker_port, note)
     state = started.state
     where = f"Kafka {state.kafka_version} at {state.bootstrap_servers}" + (
         f", pid {state.pid}" if state.pid else ", in Docker"
     )
-    if not started.was_running:
-        print(f"broker started in {time.monotonic() - began:.1f} s: {where}")
-        return ExitCode.OK
-    print(f"broker is running already: {where}")
-    if port and not state.bootstrap_servers.endswith(f":{port}"):
-        _report("it keeps its port; to change that, run `forktrail broker stop` first")
+    how = "is running already" if started.was_running else f"started in {time.monotonic() - began:.1f} s"
+    facts = {"home": str(settings.home), "was_running": started.was_running, **_state_facts(state)}
+    print_result(f"broker {how}: {where}", facts, format)
+    if started.was_running and port and not state.bootstrap_servers.endswith(f":{port}"):
+        note("it keeps its port; to change that, run `forktrail broker stop` first")
     return ExitCode.OK
 
 
-def _stop(settings: Settings) -> int:
+def _stop(settings: Settings, format: str) -> int:
     if settings.external_kafka:
         raise BrokerError(
             f"the Kafka at {settings.bootstrap_servers} is not ours to stop",
@@ -83,58 +90,74 @@ def _stop(settings: Settings) -> int:
             hint="unset FORKTRAIL_BOOTSTRAP_SERVERS to stop the local broker",
         )
     began = time.monotonic()
-    stopped = stop(BrokerLayout.of(settings.home), _report)
+    stopped = stop(BrokerLayout.of(settings.home), note)
+    facts: dict[str, object] = {"home": str(settings.home), "stopped": stopped.state is not None}
     if stopped.state is None:
-        print("broker is not running")
-        return ExitCode.OK
-    how = {"by itself": "", "killed": ", with SIGKILL as SIGTERM was not enough", "docker": ", in Docker"}
-    print(f"broker stopped in {time.monotonic() - began:.1f} s{how[stopped.manner]}")
+        facts["other_kafka"] = kafka_of_another(settings.broker_port)
+        line = _not_running(facts)
+    else:
+        how = {"by itself": "", "killed": ", with SIGKILL as SIGTERM was not enough", "docker": ", in Docker"}
+        line = f"broker stopped in {time.monotonic() - began:.1f} s{how[stopped.manner]}"
+    print_result(line, facts, format)
     return ExitCode.OK
 
 
-def _status(settings: Settings, *, as_json: bool) -> int:
+def _status(settings: Settings, format: str) -> int:
     if settings.external_kafka:
-        view = _external(settings)
-        facts: dict[str, object] = {
-            "running": view is not None,
-            "engine": "external",
-            "bootstrap_servers": settings.bootstrap_servers,
-            "cluster_id": view.cluster_id if view else None,
-            "topics": len(view.topics) if view else None,
-        }
+        facts = _external_facts(settings, _external(settings))
+        absent = _silent(settings)
     else:
-        facts = _facts(status(BrokerLayout.of(settings.home), datetime.now(UTC)))
-    print(json.dumps(facts, indent=1) if as_json else _sentence(facts))
+        facts = _local_facts(settings, status(BrokerLayout.of(settings.home), datetime.now(UTC)))
+        absent = "" if facts["running"] else _not_running(facts)
+    if facts["running"] or format == Format.JSON:
+        print_facts(facts, format)
+    else:
+        print_result(absent, facts, format)
     return ExitCode.OK if facts["running"] else ExitCode.ERROR
 
 
-def _facts(seen: Status) -> dict[str, object]:
-    if seen.state is None:
-        return {"running": False}
-    if not seen.running:
+def _local_facts(settings: Settings, seen: Status) -> dict[str, object]:
+    facts: dict[str, object] = {"running": seen.running, "home": str(settings.home)}
+    if seen.running and seen.state:
+        uptime_s = None if seen.uptime_s is None else round(seen.uptime_s, 1)
+        measured = {"uptime_s": uptime_s, "rss_bytes": seen.rss_bytes, "topics": seen.topics}
+        return facts | {"answers": seen.answers, **_state_facts(seen.state), **measured}
+    if seen.state:
         named = f"process {seen.state.pid}" if seen.state.pid else "a container"
-        _report(f"the state file names {named}, which is no broker of ours any more")
-        return {"running": False}
+        note(f"the state file names {named}, which is no broker of ours any more")
+    return facts | {"other_kafka": kafka_of_another(settings.broker_port)}
+
+
+def _state_facts(state: BrokerState) -> dict[str, object]:
     return {
-        "running": True,
-        "answers": seen.answers,
-        "engine": seen.state.engine,
-        "pid": seen.state.pid or None,
-        "bootstrap_servers": seen.state.bootstrap_servers,
-        "cluster_id": seen.state.cluster_id or None,
-        "kafka_version": seen.state.kafka_version,
-        "started_at": seen.state.started_at,
-        "uptime_s": None if seen.uptime_s is None else round(seen.uptime_s, 1),
-        "rss_bytes": seen.rss_bytes,
-        "topics": seen.topics,
+        "engine": state.engine,
+        "pid": state.pid or None,
+        "bootstrap_servers": state.bootstrap_servers,
+        "cluster_id": state.cluster_id or None,
+        "kafka_version": state.kafka_version,
+        "started_at": state.started_at,
     }
 
 
-def _sentence(facts: dict[str, object]) -> str:
-    if not facts["running"]:
-        return "broker is not running"
-    shown = {name: value for name, value in facts.items() if value is not None and name != "running"}
-    return "broker is running\n" + "\n".join(f"  {name}: {value}" for name, value in shown.items())
+def _not_running(facts: dict[str, object]) -> str:
+    """Say which home has no broker, and how to use the one of another that answers in its place."""
+    line = f"no broker of {facts['home']} is running"
+    other = facts["other_kafka"]
+    return f"{line}; another Kafka answers at {other} ({ways_to_use(str(other))})" if other else line
+
+
+def _external_facts(settings: Settings, view: KafkaView | None) -> dict[str, object]:
+    return {
+        "running": view is not None,
+        "engine": "external",
+        "bootstrap_servers": settings.bootstrap_servers,
+        "cluster_id": view.cluster_id if view else None,
+        "topics": len(view.topics) if view else None,
+    }
+
+
+def _silent(settings: Settings) -> str:
+    return f"no Kafka answers at {settings.bootstrap_servers}, which FORKTRAIL_BOOTSTRAP_SERVERS names"
 
 
 def _external(settings: Settings) -> KafkaView | None:
@@ -145,7 +168,3 @@ def _port(text: str) -> int:
     if not (text.isascii() and text.isdecimal() and 0 < int(text) < 65536):
         raise argparse.ArgumentTypeError(f"{text!r} is no port from 1 to 65535")
     return int(text)
-
-
-def _report(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from forktrail_lab.console.arguments import run_id
-from forktrail_lab.console.output import note, print_lines
+from forktrail_lab.console.output import counted, note, print_lines
 from forktrail_producers.blobs import BlobStore
 from forktrail_projectors.handoff.against_log import check_against_log
 from forktrail_projectors.handoff.check import check_packet
@@ -78,11 +78,12 @@ def _verify(file: Path, settings: Settings | None) -> int:
         place = f"as it says, at {place}; check that, and whether the log went on, with --with-log"
     else:
         since = check_against_log(settings, checked)
-        place = f"at {place}: confirmed by the log of {checked.run}; {since} records came since"
+        place = f"at {place}: confirmed by the log of {checked.run}; {counted(since, 'record')} came since"
+    verified = f"{counted(checked.signatures, 'signature')} and {counted(checked.receipts, 'receipt')}"
     print_lines(
         [
             f"packet_sha256 {checked.packet_sha256}",
-            f"holds: {checked.signatures} signatures and {checked.receipts} receipts verified from the file alone",
+            f"holds: {verified} verified from the file alone",
             f"trust starts in admin key {checked.admin_key}",
             place,
             ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in checked.summary.items()),

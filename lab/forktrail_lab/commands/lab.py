@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import os
 import signal
-import sys
 import threading
 from pathlib import Path
 
+from forktrail_lab.console.arguments import add_action, add_actions
+from forktrail_lab.console.output import note
 from forktrail_lab.exchange.targets import TARGETS_FILE, load_targets, save_targets
 from forktrail_lab.registry.file import load_registry, shipped_registry_path
 from forktrail_lab.services import LOOPBACK, Lab, is_loopback
@@ -20,13 +21,11 @@ EXAMPLE = "  forktrail lab serve"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    serve = actions.add_parser(
+    serve = add_action(
+        add_actions(parser, "serve"),
         "serve",
-        help="serve each asset in each revision on a loopback port of its own",
-        description="Serve each asset in each revision on a loopback port of its own, until SIGINT or SIGTERM.",
-        epilog=f"example:\n{EXAMPLE}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        "serve each asset in each revision on a loopback port of its own, until Ctrl-C or SIGTERM",
+        EXAMPLE,
     )
     serve.add_argument("--registry", type=Path, metavar="FILE", help="the registry to serve (default: northwind)")
     serve.add_argument(
@@ -46,7 +45,7 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
     path: Path = arguments.targets or settings.lab_dir / TARGETS_FILE
     host: str = arguments.host or LOOPBACK
     if not is_loopback(host):
-        print(f"warning: {host} is not loopback, and these services are vulnerable on purpose", file=sys.stderr)
+        note(f"warning: {host} is not loopback, and these services are vulnerable on purpose")
     with Lab.start(registry, host=host, beyond_loopback=arguments.host is not None) as lab:
         _warn_of_replacement(path)
         written = save_targets(path, lab.targets(os.getpid()))
@@ -68,7 +67,7 @@ def _warn_of_replacement(path: Path) -> None:
     except ForktrailError:
         return
     if pid is not None and _is_running(pid):
-        print(f"note: {path} named the services of process {pid}, which is still running", file=sys.stderr)
+        note(f"{path} named the services of process {pid}, which is still running")
 
 
 def _is_running(pid: int) -> bool:

@@ -8,7 +8,7 @@ import math
 import time
 
 from forktrail_lab.console.arguments import add_format, add_run, split_pair
-from forktrail_lab.console.output import Format, note, print_rows
+from forktrail_lab.console.output import Format, counted, note, print_rows
 from forktrail_projectors.projection import open_projection
 from forktrail_projectors.state import Value
 from forktrail_schemas.errors import ExitCode, InvalidInput
@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
     if len(set(table.columns)) < len(table.columns):
         raise InvalidInput("two columns have the same name", hint="name them with AS")
     print_rows(table.columns, table.rows, arguments.format)
-    note(f"{len(table.rows)} row{'' if len(table.rows) == 1 else 's'} in {milliseconds:.0f} ms")
+    note(f"{counted(len(table.rows), 'row')} in {milliseconds:.0f} ms")
     return ExitCode.OK
 
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import argparse
 
-from forktrail_lab.console.arguments import add_actor, add_format, add_run, login_name
-from forktrail_lab.console.output import note, print_result
+from forktrail_lab.console.arguments import add_actor, add_format, add_run, login_name, some_words
+from forktrail_lab.console.output import note, print_made
 from forktrail_lab.console.session import Speaker, open_session
 from forktrail_schemas.errors import ExitCode, NotFound
 from forktrail_schemas.events import ReportFiled
 from forktrail_schemas.ids import derived_id
 from forktrail_schemas.settings import Settings
 
-EXAMPLE = (
-    "  forktrail report $RUN gateway-routing-context --as rita --summary 'the gateway believes the routing header'"
-)
+EXAMPLE = "  CASE=$(forktrail report $RUN gateway-routing-context --as rita --summary 'the routing header is believed')"
 
 _SAID = {
     "case_opened": "{case} waits for approval",
@@ -28,13 +26,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare run, test, summary and who reports."""
     add_run(parser)
     parser.add_argument("test", metavar="TEST", help="id of a registered test")
-    parser.add_argument("--summary", metavar="TEXT", required=True, help="what was seen, in words")
+    parser.add_argument("--summary", type=some_words, metavar="TEXT", required=True, help="what was seen, in words")
     add_actor(parser, "who reports it (default: your login name); claimed, not signed")
     add_format(parser)
 
 
 def run(arguments: argparse.Namespace, settings: Settings) -> int:
-    """File the report. One that opens no case is kept too, and is no error.
+    """File the report, and print the id of the case that stands for the test now.
+
+    A report that opens no case is kept too, and is no error.
 
     Raises:
         NotFound: the run has no such test; nothing was sent.
@@ -51,10 +51,11 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
             ReportFiled, Speaker("human", researcher), test_id=arguments.test, summary=arguments.summary
         )
         report = session.existing("Report", derived_id("report", written.event_id))
-    outcome, case = str(report["outcome"]), report["case_id"]
+    outcome = str(report["outcome"])
+    case = None if report["case_id"] is None else str(report["case_id"])
     facts = written.facts() | {"report_id": report["id"], "outcome": outcome, "case_id": case}
     said = _SAID.get(outcome, "kept").format(case=case)
-    print_result(f"{outcome}: {said} (offset {written.offset})", facts, arguments.format)
+    print_made(case, f"{outcome}: {said} (offset {written.offset})", facts, arguments.format)
     if outcome == "support_missing":
         note(f"`forktrail why-not {arguments.run} {arguments.test}` names what is missing")
     return ExitCode.OK

@@ -6,16 +6,16 @@ import argparse
 from typing import get_args
 
 from forktrail_lab.console.arguments import add_case, add_format, add_key, add_run
-from forktrail_lab.console.cases import find_case, last_event
-from forktrail_lab.console.output import print_result
+from forktrail_lab.console.named import find_case, observation_of
+from forktrail_lab.console.output import print_made
 from forktrail_lab.console.session import open_session
-from forktrail_schemas.errors import ExitCode, InvalidInput
+from forktrail_schemas.errors import ExitCode
 from forktrail_schemas.events import ReviewDecided
 from forktrail_schemas.events.evidence import ReviewDecision
 from forktrail_schemas.ids import derived_id
 from forktrail_schemas.settings import Settings
 
-EXAMPLE = "  forktrail review $RUN case-3f accept --key ravi --note 'both responses are in the transcript'"
+EXAMPLE = "  FINDING=$(forktrail review $RUN case-3f accept --key ravi --note 'both responses are in the transcript')"
 _PAST = {"accept": "accepted", "reject": "rejected"}
 
 
@@ -30,7 +30,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, settings: Settings) -> int:
-    """Write the review; accepting a reproduced observation makes a finding.
+    """Write the review; accepting a reproduced observation makes a finding, whose id is printed.
 
     Raises:
         InvalidInput: there is no observation to review yet; nothing was sent.
@@ -38,33 +38,28 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
     """
     with open_session(settings, arguments.run) as session:
         case = find_case(session, arguments.case)
-        if case["observation"] is None:
-            raise InvalidInput(
-                f"{case['id']} has no observation to review: it is {case['status']}",
-                code="no_observation",
-                hint=f"an approved case is run by `forktrail runner {arguments.run}`",
-                run=arguments.run,
-            )
+        observation = observation_of(session, case)
         person = session.person(arguments.key)
         written = session.write(
             ReviewDecided,
             person,
-            causes=[last_event(session, case)],
+            causes=[str(observation["created_event"])],
             case_id=case["id"],
-            observation_id=case["observation"],
+            observation_id=observation["id"],
             decision=arguments.decision,
             note=arguments.note,
         )
-        finding = session.row("Finding", derived_id("finding", written.event_id))
+        made = session.row("Finding", derived_id("finding", written.event_id))
+    finding = None if made is None else str(made["id"])
     facts = written.facts() | {
         "case_id": case["id"],
         "test_id": case["test"],
         "decision": arguments.decision,
         "outcome": case["outcome"],
         "reviewer": person.id,
-        "finding_id": None if finding is None else finding["id"],
+        "finding_id": finding,
     }
-    made = "" if finding is None else f": {finding['id']}"
-    line = f"{case['id']} ({case['test']}, {case['outcome']}) {_PAST[arguments.decision]} by {person.id}{made}"
-    print_result(f"{line} (offset {written.offset})", facts, arguments.format)
+    line = f"{case['id']} ({case['test']}, {case['outcome']}) {_PAST[arguments.decision]} by {person.id}"
+    came_of_it = "no finding" if finding is None else finding
+    print_made(finding, f"{line}: {came_of_it} (offset {written.offset})", facts, arguments.format)
     return ExitCode.OK

@@ -4,15 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from forktrail_lab.console.arguments import (
-    OPERATOR_KEY,
-    add_action,
-    add_actions,
-    add_format,
-    add_key,
-    add_reason,
-    add_run,
-)
+from forktrail_lab.console.arguments import add_action, add_actions, add_format, add_key, add_reason, add_run
 from forktrail_lab.console.output import print_result, print_rows
 from forktrail_lab.console.session import RunSession, open_session
 from forktrail_projectors.rules.context import text
@@ -21,7 +13,7 @@ from forktrail_schemas.events import RevisionAdvanced
 from forktrail_schemas.settings import Settings
 
 SHOW_EXAMPLE = "  forktrail revision show $RUN"
-ADVANCE_EXAMPLE = "  forktrail revision advance $RUN r2 --reason 'the fixes are deployed'"
+ADVANCE_EXAMPLE = "  forktrail revision advance $RUN r2 --key olga --reason 'the fixes are deployed'"
 EXAMPLE = f"{SHOW_EXAMPLE}\n{ADVANCE_EXAMPLE}"
 COLUMNS = ("revision", "active", "from_offset", "cases", "findings")
 
@@ -38,7 +30,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_run(advance)
     advance.add_argument("to", metavar="TO", help="the new revision; there is no way back to an earlier one")
     add_reason(advance)
-    add_key(advance, OPERATOR_KEY)
+    add_key(advance)
     add_format(advance)
 
 

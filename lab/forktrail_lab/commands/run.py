@@ -18,6 +18,7 @@ from forktrail_lab.console.arguments import (
 )
 from forktrail_lab.console.output import (
     Format,
+    counted,
     note,
     print_facts,
     print_lines,
@@ -26,7 +27,15 @@ from forktrail_lab.console.output import (
     table_lines,
     time_text,
 )
-from forktrail_lab.console.run_summary import BUDGET_COLUMNS, KEY_COLUMNS, SETTING_COLUMNS, Rows, RunSummary, summarise
+from forktrail_lab.console.run_summary import (
+    BUDGET_COLUMNS,
+    KEY_COLUMNS,
+    SETTING_COLUMNS,
+    TEST_COLUMNS,
+    Rows,
+    RunSummary,
+    summarise,
+)
 from forktrail_lab.console.session import open_session
 from forktrail_lab.opening import Opening, announce, open_run
 from forktrail_lab.registry.file import load_registry
@@ -89,7 +98,7 @@ def _open(arguments: argparse.Namespace, settings: Settings) -> None:
     note(f"opening {opening.run}; should this be cut short, --run {opening.run} completes it")
     opened = open_run(settings, opening)
     what = "opened" if opened.began else "open already, its goal is kept"
-    note(f"{opening.run}: {what}; {opened.registered} tests registered, admin key {arguments.key!r}")
+    note(f"{opening.run}: {what}; {counted(opened.registered, 'test')} registered, admin key {arguments.key!r}")
     print(opening.run, flush=True)
 
 
@@ -108,13 +117,14 @@ def _list(arguments: argparse.Namespace, settings: Settings) -> None:
     rows = [(run.run, run.status, time_text(run.opened_at), run.goal) for run in listing.runs]
     print_rows(LIST_COLUMNS, rows, arguments.format)
     if listing.unreadable:
-        note(f"{listing.unreadable} records of the directory are no announcements")
+        note(f"in the directory, {counted(listing.unreadable, 'record')} can't be read as an announcement")
 
 
 def _show(arguments: argparse.Namespace, settings: Settings) -> None:
     with open_session(settings, arguments.run) as session:
         summary = summarise(session)
     tables = {
+        "registered_tests": (TEST_COLUMNS, summary.tests),
         "keys": (KEY_COLUMNS, summary.keys),
         "settings": (SETTING_COLUMNS, summary.settings),
         "budgets": (BUDGET_COLUMNS, summary.budgets),

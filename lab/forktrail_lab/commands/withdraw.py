@@ -5,26 +5,26 @@ from __future__ import annotations
 import argparse
 import dataclasses
 
-from forktrail_lab.console.arguments import OPERATOR_KEY, add_format, add_key, add_reason, add_run
-from forktrail_lab.console.output import Format, print_lines, print_result, to_json
-from forktrail_lab.console.session import RunSession, open_session
+from forktrail_lab.console.arguments import add_format, add_key, add_reason, add_run
+from forktrail_lab.console.named import find_finding
+from forktrail_lab.console.output import Format, counted, print_lines, print_result, to_json
+from forktrail_lab.console.session import open_session
 from forktrail_projectors.withdrawal import Loss, loss_of
-from forktrail_schemas.errors import ExitCode, InvalidInput, NotFound
+from forktrail_schemas.errors import ExitCode, InvalidInput
 from forktrail_schemas.events import FindingWithdrawn
 from forktrail_schemas.settings import Settings
 
 EXAMPLE = """  forktrail withdraw $RUN --dry-run finding-0a1b2c3d
   forktrail withdraw $RUN finding-0a1b2c3d --key olga --reason 'the marker was left by a test'"""
-
-_BY_PREFIX = "MATCH (f:Finding) WHERE f.id STARTS WITH $start RETURN f.id, f.created_event ORDER BY f.id"
+DRY_RUN = "--dry-run"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     add_run(parser)
     parser.add_argument("finding", metavar="FINDING", help="finding id, or the first characters of one")
-    parser.add_argument("--dry-run", action="store_true", help="change nothing; list what would lose support")
-    add_key(parser, OPERATOR_KEY)
+    parser.add_argument(DRY_RUN, action="store_true", help="change nothing; list what would lose support")
+    add_key(parser, unless=DRY_RUN)
     add_reason(parser)
     add_format(parser)
 
@@ -34,10 +34,14 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
 
     Raises:
         NotFound: no such finding.
+        InvalidInput: nobody signs, or several findings' ids begin like that; nothing was sent.
         EventVoid: it is withdrawn already, or the key may not.
     """
+    if not arguments.dry_run and arguments.key is None:
+        raise InvalidInput("who withdraws it?", hint=f"--key NAME; {DRY_RUN} needs none")
     with open_session(settings, arguments.run) as session:
-        finding, made_by = _find(session, arguments.finding)
+        row = find_finding(session, arguments.finding)
+        finding = str(row["id"])
         loss = loss_of(session.projection.graph, finding)
         if arguments.dry_run:
             _print_loss(loss, arguments.format)
@@ -45,23 +49,14 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
         written = session.write(
             FindingWithdrawn,
             session.person(arguments.key),
-            causes=[made_by],
+            causes=[str(row["created_event"])],
             finding_id=finding,
             reason=arguments.reason,
         )
     facts = written.facts() | {"finding_id": finding, "tests_without_support": [test for test, _ in loss.tests]}
-    line = f"{finding} is withdrawn; {len(loss.tests)} tests lost support"
+    line = f"{finding} is withdrawn; {counted(len(loss.tests), 'test')} lost support"
     print_result(line, facts, arguments.format)
     return ExitCode.OK
-
-
-def _find(session: RunSession, name: str) -> tuple[str, str]:
-    rows = session.query(_BY_PREFIX, start=name).rows
-    if not rows:
-        raise NotFound(f"{session.projection.run} has no finding {name!r}", hint="`forktrail handoff RUN` lists them")
-    if len(rows) > 1:
-        raise InvalidInput(f"{name!r} is the start of {len(rows)} findings' ids", hint="give more of the id")
-    return str(rows[0][0]), str(rows[0][1])
 
 
 def _print_loss(loss: Loss, format: str) -> None:
@@ -71,7 +66,7 @@ def _print_loss(loss: Loss, format: str) -> None:
     if not loss.current:
         print_lines([f"{loss.finding_id} doesn't count now: withdrawing it takes support from nothing"])
         return
-    lines = [f"withdrawing {loss.finding_id} takes support from {len(loss.tests)} tests:"]
+    lines = [f"withdrawing {loss.finding_id} takes support from {counted(len(loss.tests), 'test')}:"]
     lines += [f"  {test}: support missing: {', '.join(capabilities)}" for test, capabilities in loss.tests]
     lines += [f"  {test} needs it too, and lacks other support already" for test in loss.short_already]
     lines += [f"  {capability} stays: also provided by {', '.join(others)}" for capability, others in loss.kept]

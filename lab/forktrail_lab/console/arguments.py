@@ -12,7 +12,6 @@ from forktrail_lab.console.output import Format
 from forktrail_schemas.values import Name, RunId
 
 ADMIN_KEY = "admin"
-OPERATOR_KEY = "operator"
 _RUN_ID: TypeAdapter[str] = TypeAdapter(RunId)
 _NAME: TypeAdapter[str] = TypeAdapter(Name)
 
@@ -44,11 +43,15 @@ def add_case(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("case", metavar="CASE", help="case id, or the first characters of one")
 
 
-def add_key(parser: argparse.ArgumentParser, default: str | None = None) -> None:
-    """The name of the key that signs, as `key`; required where there is no default."""
-    shown = f" (default: {default})" if default else ""
+def add_key(parser: argparse.ArgumentParser, default: str | None = None, *, unless: str = "") -> None:
+    """The name of the key that signs, as `key`; required where there is neither a default nor an `unless`.
+
+    Args:
+        unless: an option that makes the key needless; the command itself then insists on one of the two.
+    """
+    shown = f" (default: {default})" if default else f" (not needed with {unless})" if unless else ""
     parser.add_argument(
-        "--key", metavar="NAME", default=default, required=default is None, help=f"key that signs{shown}"
+        "--key", metavar="NAME", default=default, required=not (default or unless), help=f"key that signs{shown}"
     )
 
 
@@ -60,6 +63,17 @@ def add_reason(parser: argparse.ArgumentParser, *, required: bool = False) -> No
 def add_actor(parser: argparse.ArgumentParser, help: str) -> None:
     """Who says it, as `actor`."""
     parser.add_argument("--as", dest="actor", type=_name, metavar="NAME", help=help)
+
+
+def some_words(text: str) -> str:
+    """Words that say something.
+
+    Raises:
+        argparse.ArgumentTypeError: it is blank.
+    """
+    if not text.strip():
+        raise argparse.ArgumentTypeError("it is blank: say it in words")
+    return text
 
 
 def add_format(parser: argparse.ArgumentParser) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from forktrail_lab.console.arguments import add_case, add_format, add_key, add_reason, add_run
-from forktrail_lab.console.cases import find_case
+from forktrail_lab.console.named import find_case
 from forktrail_lab.console.output import print_result
 from forktrail_lab.console.session import open_session
 from forktrail_schemas.events import ApprovalDecided

@@ -7,14 +7,16 @@ the cursor or forge a line.
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
 COLUMN_WIDTH_MIN = 8
 _GAP = "  "
+_ID = re.compile(r"[a-z]+-[0-9a-f]{12,20}")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 Rows = Sequence[Sequence[object]]
@@ -54,6 +56,19 @@ def print_result(line: str, facts: Mapping[str, object], format: str) -> None:
     print(to_json(facts) if format == Format.JSON else printable(line), flush=True)
 
 
+def print_made(id: str | None, line: str, facts: Mapping[str, object], format: str) -> None:
+    """Print what a command made: its id alone on stdout, for `ID=$(…)`, and a readable line on stderr; or the facts.
+
+    Where nothing was made, stdout stays empty.
+    """
+    if format == Format.JSON:
+        print_result(line, facts, format)
+        return
+    note(printable(line))
+    if id is not None:
+        print(printable(id), flush=True)
+
+
 def print_lines(lines: Sequence[str]) -> None:
     """Print lines; flushed, so that a pipe has them at once."""
     for line in lines:
@@ -69,6 +84,8 @@ def to_json(value: object, *, indent: int | None = None) -> str:
 def table_lines(columns: Sequence[str], rows: Rows, *, minimum: Sequence[int] = (), header: bool = True) -> list[str]:
     """Rows in aligned columns, numbers to the right; cut to the terminal's width where stdout is one.
 
+    Ids are never cut, since half of one can't be copied; rather the line gets too long.
+
     Args:
         minimum: the least width per column, for a table that goes on.
         header: whether the column names come first.
@@ -79,7 +96,8 @@ def table_lines(columns: Sequence[str], rows: Rows, *, minimum: Sequence[int] = 
         for index, name in enumerate(columns)
     ]
     if sys.stdout.isatty():
-        widths = _narrowed(widths, shutil.get_terminal_size().columns)
+        whole = {index for index in range(len(columns)) if any(_ID.fullmatch(row[index]) for row in cells)}
+        widths = _narrowed(widths, shutil.get_terminal_size().columns, whole)
     numeric = [bool(rows) and all(_is_number(row[index]) for row in rows) for index in range(len(columns))]
     lines = [*([list(columns)] if header else []), *cells]
     return [_line(line, widths, numeric) for line in lines]
@@ -96,6 +114,17 @@ def cell(value: object) -> str:
     if isinstance(value, list | tuple | dict):
         return to_json(value)
     return printable(str(value))
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun in singular or plural: `1 test`, `2 tests`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def section_lines(title: str, facts: Sequence[tuple[str, object]]) -> list[str]:
+    """A heading and facts under it, aligned; a fact without a name goes on with the one before."""
+    width = max((len(name) for name, _ in facts), default=0)
+    return [title, *(f"  {name:<{width}}{_GAP}{cell(value)}".rstrip() for name, value in facts or [("none", "")])]
 
 
 def printable(text: str) -> str:
@@ -120,15 +149,16 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _narrowed(widths: list[int], total: int) -> list[int]:
-    """Take from the widest columns until the line fits, or each is as narrow as may be."""
+def _narrowed(widths: list[int], total: int, whole: Collection[int]) -> list[int]:
+    """Take from the widest columns until the line fits, or each is as narrow as may be; some are to be kept whole."""
     widths = list(widths)
     room = total - len(_GAP) * (len(widths) - 1)
-    while sum(widths) > room:
-        widest = max(range(len(widths)), key=widths.__getitem__)
+    free = [index for index in range(len(widths)) if index not in whole]
+    while free and sum(widths) > room:
+        widest = max(free, key=widths.__getitem__)
         if widths[widest] <= COLUMN_WIDTH_MIN:
             break
-        others = sorted(set(widths))[-2:][0]
+        others = sorted({widths[index] for index in free})[-2:][0]
         excess = sum(widths) - room
         floor = max(COLUMN_WIDTH_MIN, others if others < widths[widest] else widths[widest] - 1)
         widths[widest] = max(floor, widths[widest] - excess)

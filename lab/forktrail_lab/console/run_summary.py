@@ -13,15 +13,17 @@ from forktrail_schemas.topics import run_topic
 KEY_COLUMNS = ("key_id", "holder", "kind", "roles", "revoked")
 SETTING_COLUMNS = ("setting", "value")
 BUDGET_COLUMNS = ("budget", "limit", "used")
+TEST_COLUMNS = ("test", "asset", "impact", "requires", "enables")
 
 Rows = list[tuple[object, ...]]
 
 
 @dataclass(frozen=True)
 class RunSummary:
-    """A run's facts, and its keys, settings and budgets as rows."""
+    """A run's facts, and its tests, keys, settings and budgets as rows."""
 
     facts: dict[str, object]
+    tests: Rows
     keys: Rows
     settings: Rows
     budgets: Rows
@@ -52,7 +54,15 @@ def summarise(session: RunSession) -> RunSummary:
     facts["findings_current"] = _count(
         session, "MATCH (f:Finding) WHERE f.revision = $revision AND NOT f.withdrawn RETURN count(*)", revision
     )
-    return RunSummary(facts, key_rows(session), setting_rows(session), budget_rows(session))
+    return RunSummary(facts, test_rows(session), key_rows(session), setting_rows(session), budget_rows(session))
+
+
+def test_rows(session: RunSession) -> Rows:
+    """The registered tests, by id, with the capabilities that each requires and enables; see TEST_COLUMNS."""
+    requires = _linked(session, "MATCH (t:TestCase)-[:REQUIRES]->(c:Capability) RETURN t.id, c.id ORDER BY c.id")
+    enables = _linked(session, "MATCH (t:TestCase)-[:WOULD_ENABLE]->(c:Capability) RETURN t.id, c.id ORDER BY c.id")
+    rows = _rows(session, "MATCH (t:TestCase) RETURN t.id, t.asset, t.impact ORDER BY t.id")
+    return [(*row, requires.get(row[0], ()), enables.get(row[0], ())) for row in rows]
 
 
 def key_rows(session: RunSession) -> Rows:
@@ -71,6 +81,14 @@ def setting_rows(session: RunSession) -> Rows:
 def budget_rows(session: RunSession) -> Rows:
     """Every budget with its limit (None: unlimited) and what is used of it; see BUDGET_COLUMNS."""
     return _rows(session, "MATCH (b:Budget) RETURN b.id, b.limit, b.used ORDER BY b.id")
+
+
+def _linked(session: RunSession, cypher: str) -> dict[object, tuple[object, ...]]:
+    """The second column's values by the first's, each in the order of the rows."""
+    linked: dict[object, tuple[object, ...]] = {}
+    for one, other in session.query(cypher).rows:
+        linked[one] = (*linked.get(one, ()), other)
+    return linked
 
 
 def _rows(session: RunSession, cypher: str) -> Rows:

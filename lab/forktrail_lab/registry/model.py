@@ -11,7 +11,8 @@ PLACEHOLDER_PATTERN = r"\{([a-z][a-z0-9_]{0,62})\}"
 
 Id = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]{0,62}$")]
 CaptureName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,62}$")]
-Title = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+# No control characters: these go into events, evidence and terminals.
+Title = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f-\x9f]+$")]
 Method = Literal["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"]
 HeaderName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$")]
 HeaderValue = Annotated[str, StringConstraints(pattern=r"^[!-~]([ -~]{0,4094}[!-~])?$")]
@@ -96,7 +97,7 @@ class RegisteredTest(Model):
 
     id: Id
     title: Title
-    description: Annotated[str, StringConstraints(min_length=1, max_length=4000)]
+    description: Annotated[str, StringConstraints(min_length=1, max_length=4000, pattern=r"^[^\x00]+$")]
     asset: Id
     requires: tuple[Id, ...]
     enables: tuple[Id, ...]

@@ -1,4 +1,4 @@
-"""`forktrail report`, `approve`, `deny`, `review` and `retry` on a real broker."""
+"""`forktrail report`, `approve`, `deny`, `review`, `withdraw` and `retry` on a real broker."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ import sys
 
 import pytest
 
+from forktrail_producers.keys import KeyStore
 from forktrail_producers.producer import Producer, meta
 from forktrail_projectors.reader import LogReader
-from forktrail_schemas.events import ReportFiled
+from forktrail_schemas.events import ReportFiled, ReviewDecided
 from forktrail_schemas.ids import derived_id
 from forktrail_schemas.settings import Settings
 from forktrail_schemas.wire import build
-from support.command_line import CommandLine
+from support.command_line import CommandLine, Said
 from support.staff import GATEWAY, INVOICE, observe, report
 
 
@@ -34,6 +35,13 @@ def approved(forktrail: CommandLine, run: str, test: str = GATEWAY) -> str:
     return case
 
 
+def finding_of(forktrail: CommandLine, run: str, settings: Settings, test: str) -> str:
+    """A finding of a test, reported, approved, observed as reproduced, and accepted."""
+    case = approved(forktrail, run, test)
+    observe(settings, run, case, "reproduced")
+    return forktrail.ok("review", run, case, "accept", "--key", "ravi").out.strip()
+
+
 class TestReport:
     def test_opens_a_case_in_the_reporters_name(self, forktrail: CommandLine, run: str) -> None:
         said = forktrail.ok("report", run, GATEWAY, "--as", "rita", "--summary", "look here", "--format", "json").json
@@ -48,13 +56,22 @@ class TestReport:
 
     def test_without_support_is_kept_and_says_where_to_look(self, forktrail: CommandLine, run: str) -> None:
         said = forktrail.ok("report", run, INVOICE, "--summary", "too early")
-        assert said.out.startswith("support_missing")
+        assert said.out == ""
+        assert said.err.startswith("support_missing")
         assert "why-not" in said.err
 
     def test_past_the_case_budget_is_kept(self, forktrail: CommandLine, run: str) -> None:
         forktrail.ok("budget", run, "cases=0")
         said = forktrail.ok("report", run, GATEWAY, "--summary", "x", "--format", "json").json
         assert (said["outcome"], said["case_id"]) == ("budget_exhausted", None)
+
+    def test_prints_the_case_alone_whether_it_opens_it_or_finds_it(self, forktrail: CommandLine, run: str) -> None:
+        first = forktrail.ok("report", run, GATEWAY, "--summary", "look here")
+        again = forktrail.ok("report", run, GATEWAY, "--summary", "once more")
+        case = forktrail.ok("case", "list", run, "--format", "json").json[0]["case_id"]
+        assert first.out == again.out == f"{case}\n"
+        assert first.err.startswith(f"case_opened: {case} waits for approval")
+        assert again.err.startswith(f"case_exists: kept; {case} stands")
 
     def test_of_an_unknown_test_is_not_found_and_not_sent(
         self, forktrail: CommandLine, run: str, settings: Settings
@@ -166,6 +183,81 @@ class TestNamingACase:
         assert forktrail("approve", run, name, "--key", "olga").code == 2
 
 
+class TestNamingAFinding:
+    @pytest.fixture
+    def finding(self, forktrail: CommandLine, run: str, settings: Settings) -> str:
+        return finding_of(forktrail, run, settings, GATEWAY)
+
+    def lost(self, forktrail: CommandLine, run: str, name: str) -> Said:
+        return forktrail("withdraw", run, name, "--dry-run", "--format", "json")
+
+    def test_the_first_characters_are_enough_and_finding_may_be_left_out(
+        self, forktrail: CommandLine, run: str, finding: str
+    ) -> None:
+        for name in (finding, finding[:12], finding.removeprefix("finding-")[:4]):
+            assert self.lost(forktrail, run, name).json["finding_id"] == finding
+
+    @pytest.mark.parametrize("name", ["", "finding-"])
+    def test_no_characters_are_no_name(self, name: str, forktrail: CommandLine, run: str, finding: str) -> None:
+        said = self.lost(forktrail, run, name)
+        assert said.code == 2
+        assert finding not in said.out
+
+    @pytest.mark.parametrize("name", ["finding-zz", "%", "finding-_", "case-1"])
+    def test_an_unknown_one_is_not_found(self, name: str, forktrail: CommandLine, run: str, finding: str) -> None:
+        said = self.lost(forktrail, run, name)
+        assert said.code == 3
+        assert finding not in said.out
+
+    def test_an_ambiguous_one_is_refused_with_a_list(
+        self, forktrail: CommandLine, run: str, settings: Settings, finding: str
+    ) -> None:
+        digit = finding[: len("finding-") + 1]
+        second = self.finding_under(forktrail, run, settings, digit)
+        said = self.lost(forktrail, run, digit)
+        assert said.code == 2
+        assert f"{finding} ({GATEWAY})" in said.err
+        assert f"{second} ({INVOICE})" in said.err
+
+    def finding_under(self, forktrail: CommandLine, run: str, settings: Settings, start: str) -> str:
+        """A finding of the invoice test, by a review whose event id is such that its own id begins with `start`."""
+        case = approved(forktrail, run, INVOICE)
+        observed = observe(settings, run, case, "reproduced")
+        head = meta(run, "human", "ravi")
+        while not derived_id("finding", str(head["event_id"])).startswith(start):
+            head = meta(run, "human", "ravi")
+        review = {
+            "meta": head,
+            "case_id": case,
+            "observation_id": derived_id("observation", observed),
+            "decision": "accept",
+            "note": "",
+        }
+        with Producer(settings.bootstrap_servers) as producer:
+            producer.emit(build(ReviewDecided, review), KeyStore(settings.keys_dir).load("ravi"))
+        return derived_id("finding", str(head["event_id"]))
+
+
+class TestWithdraw:
+    def test_for_real_somebody_has_to_sign_and_nothing_is_sent_before(
+        self, forktrail: CommandLine, run: str, settings: Settings
+    ) -> None:
+        finding = finding_of(forktrail, run, settings, GATEWAY)
+        end = end_of(settings, run)
+        said = forktrail("withdraw", run, finding)
+        assert said.code == 2
+        assert "--key NAME" in said.err
+        assert end_of(settings, run) == end
+        forktrail.ok("withdraw", run, finding, "--dry-run")
+        assert end_of(settings, run) == end
+
+    def test_one_test_is_counted_as_one(self, forktrail: CommandLine, run: str, settings: Settings) -> None:
+        finding_of(forktrail, run, settings, GATEWAY)
+        finding = finding_of(forktrail, run, settings, INVOICE)
+        assert "takes support from 1 test:" in forktrail.ok("withdraw", run, finding, "--dry-run").out
+        assert "1 test lost support" in forktrail.ok("withdraw", run, finding, "--key", "olga").out
+
+
 class TestReview:
     def test_accepting_a_reproduced_observation_makes_a_finding(
         self, forktrail: CommandLine, run: str, settings: Settings
@@ -179,6 +271,18 @@ class TestReview:
         assert rows == [{"id": said["finding_id"], "capability": "internal-route-access"}]
         assert causes_of(forktrail, run, said["offset"]) == [observed]
         assert forktrail.ok("run", "show", run, "--format", "json").json["findings_current"] == 1
+
+    def test_prints_the_finding_alone_or_nothing(self, forktrail: CommandLine, run: str, settings: Settings) -> None:
+        case = approved(forktrail, run)
+        observe(settings, run, case, "reproduced")
+        said = forktrail.ok("review", run, case, "accept", "--key", "ravi")
+        (row,) = forktrail.ok("query", run, "MATCH (f:Finding) RETURN f.id AS id", "--json").json
+        assert said.out == f"{row['id']}\n"
+        assert said.err.startswith(f"{case} ({GATEWAY}, reproduced) accepted by ravi: {row['id']} ")
+        second = approved(forktrail, run, INVOICE)
+        observe(settings, run, second, "not_reproduced")
+        said = forktrail.ok("review", run, second, "accept", "--key", "ravi")
+        assert (said.out, "no finding" in said.err) == ("", True)
 
     @pytest.mark.parametrize(("outcome", "decision"), [("not_reproduced", "accept"), ("reproduced", "reject")])
     def test_no_finding_comes_of(
@@ -227,7 +331,7 @@ class TestRetry:
     ) -> None:
         case = approved(forktrail, run)
         observe(settings, run, case, "inconclusive")
-        assert forktrail.ok("report", run, GATEWAY, "--summary", "x").out.startswith("case_exists")
+        assert forktrail.ok("report", run, GATEWAY, "--summary", "x").err.startswith("case_exists")
         forktrail.ok("retry", run, case, "--key", "olga", "--reason", "it was down")
         assert report(forktrail, run) != case
 

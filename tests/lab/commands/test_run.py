@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -217,6 +218,26 @@ class TestShowAndClose:
         out = forktrail.ok("run", "show", run).out
         assert "active_revision   r1" in out
         assert "olga" in out
+        assert re.search(
+            r"^invoice-chain +invoice-api +100 +cross-tenant-invoice-read, internal-route-access ", out, re.M
+        )
+
+    def test_lists_the_tests_as_the_registry_has_them(self, forktrail: CommandLine, run: str) -> None:
+        shown = forktrail.ok("run", "show", run, "--format", "json").json["registered_tests"]
+        assert [tuple(row.values()) for row in shown] == [
+            ("audit-trail-read", "audit", 50, ["internal-route-access"], []),
+            ("export-scope", "export", 60, ["internal-route-access"], []),
+            ("gateway-routing-context", "gateway", 70, [], ["internal-route-access"]),
+            (
+                "invoice-chain",
+                "invoice-api",
+                100,
+                ["cross-tenant-invoice-read", "internal-route-access"],
+                ["invoice-takeover-path"],
+            ),
+            ("invoice-tenant-boundary", "invoice-api", 90, ["internal-route-access"], ["cross-tenant-invoice-read"]),
+        ]
+        assert list(shown[0]) == ["test", "asset", "impact", "requires", "enables"]
 
     def test_an_unknown_run_is_not_found(self, forktrail: CommandLine) -> None:
         for words in (
@@ -231,6 +252,9 @@ class TestShowAndClose:
             ["revision", "show", "run-none"],
             ["report", "run-none", "a-test", "--summary", "x"],
             ["approve", "run-none", "case-1", "--key", "olga"],
+            ["case", "list", "run-none"],
+            ["case", "show", "run-none", "case-1"],
+            ["evidence", "show", "run-none", "case-1"],
         ):
             said = forktrail(*words)
             assert said.code == 3, (words, said)

@@ -8,7 +8,16 @@ import sys
 
 import pytest
 
-from forktrail_lab.console.output import cell, print_rows, printable, table_lines, time_text
+from forktrail_lab.console.output import (
+    cell,
+    counted,
+    print_made,
+    print_rows,
+    printable,
+    section_lines,
+    table_lines,
+    time_text,
+)
 
 
 def test_columns_are_aligned_and_numbers_stand_to_the_right() -> None:
@@ -54,6 +63,40 @@ def test_wide_columns_are_cut_to_the_terminal(monkeypatch: pytest.MonkeyPatch) -
     assert all(len(line) <= 40 for line in lines)
     assert lines[1].startswith("case-1234  yyyy")
     assert lines[1].count("…") == 2
+
+
+def test_ids_are_not_cut_even_where_the_line_gets_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setattr("shutil.get_terminal_size", lambda: os.terminal_size((60, 24)))
+    case, finding = "case-0123456789abcdef0123", "finding-0123456789abcdef0123"
+    lines = table_lines(("id", "words", "finding"), [(case, "y" * 100, finding), (case, "y", None)])
+    assert lines[1] == f"{case}  yyyyyyy…  {finding}"
+    lines = table_lines(("id", "finding"), [(case, finding), (case, None)])
+    assert lines[1] == f"{case}  {finding}"
+
+
+def test_what_was_made_stands_alone_on_stdout_and_the_line_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    print_made("case-1", "case-1 \x1b waits", {"case_id": "case-1"}, "table")
+    assert capsys.readouterr() == ("case-1\n", "case-1 \\x1b waits\n")
+    print_made(None, "kept", {"case_id": None}, "table")
+    assert capsys.readouterr() == ("", "kept\n")
+    print_made("case-1", "case-1 waits", {"case_id": "case-1"}, "json")
+    assert capsys.readouterr() == ('{"case_id": "case-1"}\n', "")
+
+
+def test_one_is_counted_in_the_singular() -> None:
+    assert [counted(number, "test") for number in (0, 1, 2)] == ["0 tests", "1 test", "2 tests"]
+
+
+def test_facts_of_a_section_are_aligned_and_go_on_under_each_other() -> None:
+    assert section_lines("approval", [("by", "olga"), ("reason", "it\nfits"), ("", "twice"), ("note", None)]) == [
+        "approval",
+        "  by      olga",
+        "  reason  it\\nfits",
+        "          twice",
+        "  note    -",
+    ]
+    assert section_lines("review", []) == ["review", "  none"]
 
 
 def test_times_are_utc_and_a_far_one_is_not_refused() -> None:

@@ -309,3 +309,11 @@ def test_an_identity_without_a_usable_value_is_refused_by_the_variable_name(envi
     registry = parse(small_document())
     with pytest.raises(InvalidInput, match="GUEST_KEY"):
         resolve_identities(registry, registry.tests[0], environ)
+
+
+@pytest.mark.parametrize("title", ["a\x00b", "a\nb", "\x1b[2J", "a\x9bb"])
+def test_a_title_with_control_characters_is_refused_before_it_gets_into_an_event(title: str) -> None:
+    document = small_document()
+    document["tests"][0]["title"] = title
+    with pytest.raises(InvalidInput, match="title"):
+        parse(document)
