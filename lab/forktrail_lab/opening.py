@@ -24,7 +24,7 @@ from forktrail_schemas.errors import GraphCatalogMismatch, InvalidInput
 from forktrail_schemas.events import RunAnnounced, RunOpened, TestRegistered
 from forktrail_schemas.settings import Settings
 from forktrail_schemas.signatures import SigningKey
-from forktrail_schemas.topics import run_topic, run_topic_spec
+from forktrail_schemas.topics import TopicSpec, run_topic, run_topic_spec
 from forktrail_schemas.wire import build, decode
 
 REGISTRY_MEDIA_TYPE = "application/json"
@@ -61,7 +61,7 @@ def open_run(settings: Settings, opening: Opening) -> Opened:
         EventVoid: somebody else opened it at the same time and was first.
         LogUnavailable: Kafka doesn't answer; open again with the same run id.
     """
-    Topics(settings.bootstrap_servers).make(run_topic_spec(opening.run))
+    _make_topic(Topics(settings.bootstrap_servers), run_topic_spec(opening.run))
     with Producer(settings.bootstrap_servers) as producer:
         opener = _Opener(settings, opening, producer)
         began = opener.begin()
@@ -69,6 +69,19 @@ def open_run(settings: Settings, opening: Opening) -> Opened:
         registered = opener.register()
         opener.announce()
     return Opened(began, registered)
+
+
+def _make_topic(topics: Topics, spec: TopicSpec) -> None:
+    """Make a run's topic; refuse one that stood there before and would not keep a run."""
+    if topics.make(spec):
+        return
+    found = topics.config_of(spec.name)
+    for name in ("cleanup.policy", "retention.ms", "retention.bytes"):
+        if found.get(name) != spec.config[name]:
+            raise InvalidInput(
+                f"there is a topic {spec.name} already, and its {name} is {found.get(name)}, not {spec.config[name]}",
+                hint="choose another run id",
+            )
 
 
 def announce(
@@ -94,6 +107,8 @@ class _Opener:
         if self._row("Run", "run") is not None:
             return False
         opening = self._opening
+        for test in opening.registry.registry.tests:  # what the log would refuse must not leave half a run
+            self._registration(test, goal=None)
         event = build(
             RunOpened,
             {
@@ -128,7 +143,8 @@ class _Opener:
         """Write TestRegistered for each test that is missing, and check that all are as defined; returns how many."""
         tests = self._opening.registry.registry.tests
         missing = [test for test in tests if self._row("TestCase", test.id) is None]
-        self._producer.emit_all([(self._registration(test), self._opening.admin) for test in missing])
+        goal = text(self._existing("Run", "run"), "goal")
+        self._producer.emit_all([(self._registration(test, goal), self._opening.admin) for test in missing])
         if missing:
             self._graph = self._folded()
         for test in tests:
@@ -156,9 +172,9 @@ class _Opener:
             raise InvalidInput(f"{registry.path} changed while it was read", hint="try again")
         return {"sha256": digest, "size": len(raw), "media_type": REGISTRY_MEDIA_TYPE}
 
-    def _registration(self, test: RegisteredTest) -> TestRegistered:
+    def _registration(self, test: RegisteredTest, goal: str | None) -> TestRegistered:
         fields = {
-            "meta": self._meta(goal=text(self._existing("Run", "run"), "goal")),
+            "meta": self._meta(goal=goal),
             "test_id": test.id,
             "title": test.title,
             "asset_id": test.asset,

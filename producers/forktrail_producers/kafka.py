@@ -7,9 +7,11 @@ import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._config import ConfigResource
 from confluent_kafka.cimpl import NewTopic
 
 from forktrail_schemas.errors import LogUnavailable, NotFound
@@ -17,6 +19,17 @@ from forktrail_schemas.topics import RECORD_BYTES_MAX, TopicSpec
 
 REQUEST_TIMEOUT_SECONDS = 10.0
 CONNECT_TIMEOUT_SECONDS = 3.0
+_SILENCE = (
+    KafkaError._ALL_BROKERS_DOWN,
+    KafkaError._TRANSPORT,
+    KafkaError._RESOLVE,
+    KafkaError._TIMED_OUT,
+    KafkaError._TIMED_OUT_QUEUE,
+    KafkaError._MSG_TIMED_OUT,
+    KafkaError.REQUEST_TIMED_OUT,
+    KafkaError.BROKER_NOT_AVAILABLE,
+    KafkaError.NETWORK_EXCEPTION,
+)
 _POLL_SECONDS = 0.05
 CONNECT_HINT = "start it with `forktrail broker start`, or set FORKTRAIL_BOOTSTRAP_SERVERS"
 
@@ -56,7 +69,9 @@ def log_error(error: KafkaError, bootstrap_servers: str) -> LogUnavailable | Not
     """The error to raise for one of Kafka's."""
     if error.code() in (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION):
         return NotFound(f"Kafka has no such topic: {error.str()}", hint="`forktrail run list` shows the runs")
-    return LogUnavailable(f"Kafka at {bootstrap_servers} doesn't answer: {error.str()}", hint=CONNECT_HINT)
+    if error.code() in _SILENCE:
+        return LogUnavailable(f"Kafka at {bootstrap_servers} doesn't answer: {error.str()}", hint=CONNECT_HINT)
+    return LogUnavailable(f"Kafka at {bootstrap_servers} refused: {error.str()}", hint="try again, or ask its operator")
 
 
 def require_listening(bootstrap_servers: str) -> None:
@@ -77,6 +92,14 @@ def require_listening(bootstrap_servers: str) -> None:
     raise LogUnavailable(f"Kafka at {bootstrap_servers} doesn't answer: {problem}", hint=CONNECT_HINT)
 
 
+@dataclass(frozen=True)
+class TopicState:
+    """A topic as Kafka has it: its id, which no other topic ever gets, and its partitions."""
+
+    id: str
+    partitions: int
+
+
 class Topics:
     """Looks topics up and makes them."""
 
@@ -91,7 +114,12 @@ class Topics:
         self._admin = AdminClient(client_config(bootstrap_servers), logger=LOGGER)
 
     def id_of(self, topic: str) -> str | None:
-        """Kafka's id of a topic, or None where there is no such topic.
+        """Kafka's id of a topic, or None where there is no such topic; see `describe`."""
+        found = self.describe(topic)
+        return None if found is None else found.id
+
+    def describe(self, topic: str) -> TopicState | None:
+        """A topic as it is, or None where there is no such topic.
 
         Raises:
             LogUnavailable: Kafka doesn't answer.
@@ -99,7 +127,8 @@ class Topics:
         with log_errors(self._bootstrap_servers):
             futures = self._admin.describe_topics(TopicCollection([topic]), request_timeout=REQUEST_TIMEOUT_SECONDS)
             try:
-                return str(futures[topic].result().topic_id)
+                found = futures[topic].result()
+                return TopicState(str(found.topic_id), len(found.partitions))
             except KafkaException as error:
                 if error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
                     return None
@@ -122,6 +151,17 @@ class Topics:
                 raise
         self._await(spec.name)
         return True
+
+    def config_of(self, topic: str) -> dict[str, str]:
+        """The settings that hold for a topic.
+
+        Raises:
+            LogUnavailable: Kafka doesn't answer.
+        """
+        resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
+        with log_errors(self._bootstrap_servers):
+            futures = self._admin.describe_configs([resource], request_timeout=REQUEST_TIMEOUT_SECONDS)
+            return {name: str(entry.value) for name, entry in futures[resource].result().items()}
 
     def _await(self, topic: str) -> None:
         """Brokers learn of a topic a moment after the controller has made it."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from forktrail_projectors import authority
 from forktrail_projectors.graph.schema import NODE_TABLES
-from forktrail_projectors.record import LogRecord, Verdict, VerdictKind
+from forktrail_projectors.record import UNREADABLE_HEADERS, LogRecord, Verdict, VerdictKind
 from forktrail_projectors.rules.book import RULES, keys
 from forktrail_projectors.rules.context import RUN, Context, Refused, number, text
 from forktrail_projectors.state import EdgeKey, Key, KeyNotPrefetched, NodeKey, Overlay, Row, Value
@@ -135,6 +135,8 @@ def _check_place(event: Event, record: LogRecord, overlay: Overlay) -> None:
         raise Refused("run_not_open", takes_id=False)
     if run is not None and run["run_id"] != event.meta.run:
         raise Refused("wrong_run", event.meta.run, takes_id=False)
+    if record.headers == UNREADABLE_HEADERS:
+        raise Refused("headers_unreadable", takes_id=False)
     header = contradiction(event, record.headers)
     if header is not None:
         raise Refused("header_mismatch", header, takes_id=False)

@@ -153,7 +153,7 @@ class _Opener:
                 raise GraphUnavailable(
                     f"there is no graph of {self._run}", hint=f"forktrail project {self._run}", run=self._run
                 )
-            return self._open()
+            return self.rebuilt("its file is gone") if database_files(self._path) else self._open()
         try:
             graph = self._open()
         except GraphUnavailable as error:
@@ -173,6 +173,20 @@ class _Opener:
     def rebuilt(self, reason: str) -> CypherGraph:
         """Fold the whole log into a new file, check its digest, and only then put it in the old one's place."""
         temporary = self._path.with_suffix(".rebuilding")
+        try:
+            self._build(temporary)
+        except BaseException:
+            _remove(temporary)
+            raise
+        aside = self._set_aside()
+        _rename(temporary, self._path)
+        self._say(
+            f"the graph of {self._run} was rebuilt from the log: {reason}"
+            + (f"; the old one is kept as {aside.name}" if aside else "")
+        )
+        return self._open()
+
+    def _build(self, temporary: Path) -> None:
         _remove(temporary)
         graph = CypherGraph.open(temporary, self._engine)
         try:
@@ -184,13 +198,6 @@ class _Opener:
                 raise Corruption(f"the rebuilt graph of {self._run} doesn't match its digest", run=self._run)
         finally:
             graph.close()
-        aside = self._set_aside()
-        _rename(temporary, self._path)
-        self._say(
-            f"the graph of {self._run} was rebuilt from the log: {reason}"
-            + (f"; the old one is kept as {aside.name}" if aside else "")
-        )
-        return self._open()
 
     def _open(self) -> CypherGraph:
         return CypherGraph.open(self._path, self._engine)
@@ -233,7 +240,7 @@ class _Opener:
         return None
 
     def _set_aside(self) -> Path | None:
-        if not self._path.exists():
+        if not database_files(self._path):
             return None
         aside = self._path.with_suffix(f".aside-{time.time_ns()}")
         _rename(self._path, aside)

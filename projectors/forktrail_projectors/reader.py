@@ -10,11 +10,14 @@ from typing import cast
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from forktrail_producers.kafka import LOGGER, REQUEST_TIMEOUT_SECONDS, Topics, client_config, log_error, log_errors
-from forktrail_projectors.record import LogRecord
+from forktrail_projectors.record import UNREADABLE_HEADERS, LogRecord
 from forktrail_schemas.errors import Corruption, ForeignTransaction, LogUnavailable, NotFound
 from forktrail_schemas.topics import run_topic
 
 BATCH_RECORDS = 1_000
+BATCH_BYTES = 16_777_216
+# So many at a time: a record may have megabytes, and all of them are in memory before the first is looked at.
+CONSUME_RECORDS = 50
 FETCH_WAIT_MS = 10
 _NO_LEADER = (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE)
 _RETRY_SECONDS = 0.1
@@ -31,15 +34,23 @@ class LogReader:
 
         Raises:
             NotFound: the run has no topic.
+            Corruption: the topic has several partitions.
             LogUnavailable: Kafka doesn't answer.
         """
         self._bootstrap_servers = bootstrap_servers
         self._run = run
         self._topic = run_topic(run)
-        topic_id = Topics(bootstrap_servers).id_of(self._topic)
-        if topic_id is None:
+        topic = Topics(bootstrap_servers).describe(self._topic)
+        if topic is None:
             raise NotFound(f"there is no run {run!r}", hint="`forktrail run list` shows the runs", run=run)
-        self.topic_id = topic_id
+        if topic.partitions != 1:
+            raise Corruption(
+                f"the topic of {run} has {topic.partitions} partitions; a run has one, or its order is lost",
+                code="topic_partitions",
+                hint="open a new run, and let nobody add partitions to it",
+                run=run,
+            )
+        self.topic_id = topic.id
         self._consumer = Consumer(
             client_config(bootstrap_servers)
             | {
@@ -94,7 +105,7 @@ class LogReader:
                 time.sleep(_RETRY_SECONDS)
 
     def read(self, start: int, end: int) -> Iterator[list[LogRecord]]:
-        """The records [start, end) in batches of up to BATCH_RECORDS.
+        """The records [start, end) in batches of about BATCH_RECORDS, or of fewer and larger ones.
 
         Raises:
             ForeignTransaction: an offset is missing.
@@ -105,14 +116,17 @@ class LogReader:
             return
         with log_errors(self._bootstrap_servers):
             self._consumer.assign([TopicPartition(self._topic, 0, start)])
+            batch: list[LogRecord] = []
+            size = 0
             while expected < end:
-                batch = []
-                for message in self._consume(min(BATCH_RECORDS, end - expected)):
+                for message in self._consume(min(CONSUME_RECORDS, end - expected)):
                     expected = self._checked(message, expected)
                     if message.error() is None and expected <= end:
                         batch.append(_log_record(message))
-                if batch:
+                        size += len(message)
+                if len(batch) >= BATCH_RECORDS or size >= BATCH_BYTES or expected >= end:
                     yield batch
+                    batch, size = [], 0
 
     def record_at(self, offset: int) -> LogRecord:
         """One record.
@@ -131,7 +145,7 @@ class LogReader:
             self._consumer.assign([TopicPartition(self._topic, 0, start)])
             while True:
                 batch = []
-                for message in self._consumer.consume(BATCH_RECORDS, timeout=1.0):
+                for message in self._consumer.consume(CONSUME_RECORDS, timeout=1.0):
                     expected = self._checked(message, expected)
                     if message.error() is None:
                         batch.append(_log_record(message))
@@ -180,8 +194,13 @@ def _log_record(message: Message) -> LogRecord:
 
 def _headers(message: Message) -> tuple[tuple[str, bytes | None], ...]:
     # The client's type allows a mapping, which it takes when sending; what it gives is a list of pairs.
-    pairs = cast("list[tuple[str, bytes | str | None]]", message.headers() or [])
-    return tuple((name, _bytes(value)) for name, value in pairs)
+    try:
+        pairs = cast("list[tuple[str, bytes | str | None]]", message.headers() or [])
+        # Where a name isn't UTF-8, the client returns a result with an error left set: depending on how warm this code
+        # is, Python raises at the call or at the next step, so that step belongs in here.
+        return tuple((name, _bytes(value)) for name, value in pairs)
+    except (SystemError, UnicodeDecodeError):
+        return UNREADABLE_HEADERS
 
 
 def _bytes(data: bytes | str | None) -> bytes | None:

@@ -8,6 +8,10 @@ from typing import Literal
 VerdictKind = Literal["valid", "duplicate", "void", "unreadable", "unhandled"]
 
 
+# Stands for headers that the Kafka client can't give, since a name in them isn't UTF-8. No name that it gives has NUL.
+UNREADABLE_HEADERS: tuple[tuple[str, bytes | None], ...] = (("\x00unreadable", None),)
+
+
 @dataclass(frozen=True, slots=True)
 class LogRecord:
     """One Kafka record.
@@ -17,7 +21,7 @@ class LogRecord:
         timestamp_ms: milliseconds since 1970 UTC, as its writer gave it.
         key: the subject id in UTF-8, if it has one.
         value: an Avro single-object encoded event, if the writer kept to the contract.
-        headers: in order, names may repeat.
+        headers: in order, names may repeat; UNREADABLE_HEADERS where they can't be read.
     """
 
     offset: int

@@ -18,6 +18,8 @@ from forktrail_schemas.errors import InvalidInput
 
 EVENT_PAYLOAD_TYPE = "application/avro"
 PUBLIC_KEY_BYTES = 32
+ENVELOPE_LENGTH_MAX = 4_096
+ENVELOPE_BRACKETS_MAX = 16
 # What a header may name goes into verdicts and keys, so it is held to what every engine and encoding can carry.
 _KEY_ID = re.compile(r"[0-9a-f]{64}")
 _MEDIA_TYPE = re.compile(r"[\x21-\x7e]{1,128}")
@@ -103,6 +105,11 @@ def parse_signature(text: bytes | str) -> Signature:
         InvalidInput: it isn't a DSSE envelope with exactly one signature, its key id a SHA-256 and its payload type a
             media type. The message says the same on every version of Python, since the fold keeps it.
     """
+    # How deep a JSON reader goes, and how long a number it takes, depends on its caller's stack and on its environment;
+    # an envelope needs neither, and what the fold makes of a record must depend on nothing but the record.
+    data = text.encode("utf-8", "replace") if isinstance(text, str) else text
+    if len(data) > ENVELOPE_LENGTH_MAX or data.count(b"{") + data.count(b"[") > ENVELOPE_BRACKETS_MAX:
+        raise InvalidInput("not a DSSE envelope with one signature", code="bad_signature")
     try:
         envelope = json.loads(text)
         (entry,) = envelope["signatures"]

@@ -37,6 +37,7 @@ def run_topic_spec(run: str) -> TopicSpec:
             "retention.ms": "-1",
             "retention.bytes": "-1",
             "message.timestamp.type": "CreateTime",
+            "message.timestamp.after.max.ms": str(2**63 - 1),  # a writer's clock may be ahead
             "max.message.bytes": str(RECORD_BYTES_MAX),
         },
     )

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from forktrail_projectors.authority import keys
-from forktrail_projectors.record import LogRecord
+from forktrail_projectors.record import UNREADABLE_HEADERS, LogRecord
 from forktrail_projectors.state import NodeKey
 from forktrail_schemas import events
 from forktrail_schemas.events import EVENT_TYPES
@@ -231,3 +231,32 @@ def test_reviewing_is_for_the_reviewer() -> None:
     assert story.start(event.subject_id, OPERATOR).reason == "role_missing"
     assert story.start(event.subject_id, REVIEWER).reason == "role_missing"
     assert story.start(event.subject_id).valid
+
+
+@pytest.mark.parametrize("depth", [16, 500, 900, 990, 2_000, 100_000])
+def test_a_deep_signature_has_one_verdict_however_deep_its_reader_stands(depth: int) -> None:
+    """Python 3.11's JSON reader shares its stack with its callers; the verdict must not depend on who calls."""
+
+    def verdict(story: Story, frames: int) -> str:
+        if frames:
+            return verdict(story, frames - 1)
+        record = story.record(story.event(events.GoalSet, "olga", text=""), OPERATOR)
+        (header,) = [value for name, value in record.headers if name == SIGNATURE]
+        assert header is not None
+        deep = header[:-1] + b',"x":' + b"[" * depth + b"]" * depth + b"}"
+        return story.append(replace(record, headers=((SIGNATURE, deep),))).reason
+
+    found = set()
+    for frames in (0, 50, 200, 400):
+        story = Story()
+        story.open()
+        found.add(verdict(story, frames))
+    assert found == {"bad_signature"}
+
+
+def test_headers_that_the_client_could_not_read_make_the_event_void_and_leave_its_id() -> None:
+    story = Story()
+    story.open()
+    record = story.record(story.event(events.GoalSet, "olga", text=""))
+    assert story.append(replace(record, headers=UNREADABLE_HEADERS)).reason == "headers_unreadable"
+    assert story.append(replace(record, offset=record.offset + 1)).kind == "valid"

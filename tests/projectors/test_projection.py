@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 
 import pytest
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewPartitions
 
 from forktrail_projectors.graph.engine import database_files
 from forktrail_projectors.graph.memory import MemoryGraph
 from forktrail_projectors.projection import fold_in_memory, graph_file, open_projection
 from forktrail_projectors.projector import Projector
 from forktrail_projectors.reader import LogReader
-from forktrail_projectors.record import LogRecord
+from forktrail_projectors.record import UNREADABLE_HEADERS, LogRecord
 from forktrail_projectors.rules.context import RUN
 from forktrail_schemas import events
 from forktrail_schemas.errors import (
+    Corruption,
     ForeignTransaction,
     GraphBehind,
     GraphBusy,
@@ -24,7 +28,7 @@ from forktrail_schemas.errors import (
 )
 from forktrail_schemas.settings import Settings
 from forktrail_schemas.topics import run_topic
-from support.raw import make_run, told, transaction, write
+from support.raw import make_run, produce_with_header_name, told, transaction, write
 from support.story import ADMIN, OPERATOR, REVIEWER, RUNNER, STRANGER, Story
 
 
@@ -150,6 +154,76 @@ def test_an_engine_that_is_not_installed_leaves_the_graph_of_the_other_where_it_
     with open_projection(settings, story.run, fold=False, say=said.append) as projection:
         assert projection.position().next_offset == len(story.records)
     assert said == []
+
+
+def test_a_log_left_beside_a_deleted_graph_does_not_get_in_the_way(settings: Settings) -> None:
+    story = opened_story(settings)
+    with open_projection(settings, story.run):
+        pass
+    path = graph_file(settings, story.run)
+    path.unlink()
+    path.with_name(path.name + ".wal").write_bytes(b"left by a process that was killed")
+    for rebuild in (False, True):
+        with open_projection(settings, story.run, rebuild=rebuild) as projection:
+            assert projection.position().state_digest == story.projector.state_digest
+
+
+def test_a_rebuild_that_fails_leaves_the_good_graph_in_its_place(settings: Settings) -> None:
+    story = opened_story(settings)
+    with open_projection(settings, story.run):
+        pass
+    with transaction(settings.bootstrap_servers, story.run) as producer:
+        producer.produce(run_topic(story.run), value=b"x", partition=0)
+    with pytest.raises(ForeignTransaction), open_projection(settings, story.run, rebuild=True):
+        pass
+    assert [path.name for path in settings.graphs_dir.iterdir() if path.suffix != ".lock"] == [
+        graph_file(settings, story.run).name
+    ]
+
+
+def test_a_topic_of_several_partitions_is_no_run(settings: Settings) -> None:
+    story = opened_story(settings)
+    admin = AdminClient({"bootstrap.servers": settings.bootstrap_servers})
+    topic = run_topic(story.run)
+    admin.create_partitions([NewPartitions(topic, 3)])[topic].result()
+    deadline = time.monotonic() + 10
+    while admin.list_topics(topic, timeout=10).topics[topic].partitions.keys() != {0, 1, 2}:
+        assert time.monotonic() < deadline
+    with pytest.raises(Corruption) as raised, open_projection(settings, story.run):
+        pass
+    assert raised.value.code == "topic_partitions"
+
+
+def test_a_header_whose_name_is_not_utf_8_is_void_and_the_rest_goes_on(settings: Settings) -> None:
+    story = opened_story(settings)
+    event = story.record(story.event(events.GoalSet, text="under a strange header"))
+    produce_with_header_name(settings.bootstrap_servers, run_topic(story.run), event.value or b"", b"\xff\xfe")
+    write(settings.bootstrap_servers, story.run, [dataclasses.replace(event, offset=event.offset + 1)])
+    for _ in range(40):  # until the interpreter has specialised the call, which changes where it raises
+        with LogReader(settings.bootstrap_servers, story.run) as reader:
+            strange, plain = (reader.record_at(len(story.records) + n) for n in (0, 1))
+        assert (strange.headers, plain.headers) == (UNREADABLE_HEADERS, event.headers)
+    with open_projection(settings, story.run) as projection:
+        verdicts = [projection.verdict(len(story.records) + n) for n in (0, 1)]
+    assert [(verdict.kind, verdict.reason) for verdict in verdicts] == [("void", "headers_unreadable"), ("valid", "")]
+
+
+def test_a_writer_whose_clock_is_a_century_ahead_is_taken_at_its_word(settings: Settings) -> None:
+    story = opened_story(settings)
+    record = story.record(story.event(events.GoalSet, text="from the future"))
+    write(settings.bootstrap_servers, story.run, [dataclasses.replace(record, timestamp_ms=4_900_000_000_000)])
+    with open_projection(settings, story.run) as projection:
+        assert projection.verdict(len(story.records)).kind == "valid"
+
+
+def test_large_records_come_in_small_batches(settings: Settings) -> None:
+    run = make_run(settings.bootstrap_servers)
+    large = [LogRecord(n, 0, None, bytes(900_000)) for n in range(120)]
+    write(settings.bootstrap_servers, run, large)
+    with LogReader(settings.bootstrap_servers, run) as reader:
+        sizes = [len(batch) for batch in reader.read(0, reader.end())]
+    assert sum(sizes) == 120
+    assert max(sizes) <= 50
 
 
 def test_one_owner_at_a_time(settings: Settings) -> None:

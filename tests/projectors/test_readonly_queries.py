@@ -87,8 +87,8 @@ def answers(graph: CypherGraph, statement: str, **parameters: Value) -> list[tup
 READS = [
     "MATCH (c:`Case`) RETURN c.id",
     "match (c:`Case`) return c.id;",
-    "  \n MATCH (c:`Case`) RETURN c.id ; // that's all",
-    "/* COPY x TO 'y' ; */ MATCH (c:`Case`) RETURN c.id",
+    "  \n MATCH (c:`Case`) RETURN c.id ; \n",
+    "RETURN 'http://x /* no comment */' AS text",
     "OPTIONAL MATCH (c:`Case` {id: 'none'}) RETURN c.id",
     "UNWIND [1, 2] AS x RETURN x",
     "WITH 1 AS x RETURN x",
@@ -225,6 +225,18 @@ BEYOND_READING = [
     "; RETURN 1",
     "RETURN ';' ; RETURN 2",
     "RETURN 1 /* ; */ ; /* */ RETURN 2",
+    # Comments: the engine and a reader may disagree where they end.
+    "UNWIND [1] AS x WITH x /***/ , '*/ LOAD FROM \"FOLDER/in.csv\" RETURN * //'",
+    "RETURN 1 /***/ + '*/ ; COPY (MATCH (e:Event) RETURN e.id) TO \"FOLDER/out.csv\" //'",
+    "RETURN 1 /***/ + '*/ ; COMMIT; MATCH (r:Run) SET r.status=\"closed\"; //'",
+    "RETURN 1 /***/ + '*/ ; COMMIT; LOAD EXTENSION \"FOLDER/x.lbug_extension\"; //'",
+    "MATCH (c:`Case`) RETURN c.id // that's all",
+    "/* COPY x TO 'y' ; */ MATCH (c:`Case`) RETURN c.id",
+    "RETURN 1 /**//***/ AS x",
+    # More than a parser should be given.
+    "RETURN " + "(" * 3_000 + "1" + ")" * 3_000,
+    "RETURN " + "[" * 3_000 + "]" * 3_000,
+    "RETURN '" + "x" * 100_001 + "'",
     # Nothing, or nothing whole.
     "",
     "  // only a comment",

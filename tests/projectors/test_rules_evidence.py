@@ -173,6 +173,17 @@ def test_an_observation_is_kept_with_its_evidence_and_receipt() -> None:
     assert relations(story, offset) == {("OBSERVES", NodeKey("Observation", observation), NodeKey("Case", case_id))}
 
 
+def test_an_interrupted_test_keeps_its_whole_reserve_since_nobody_knows_what_was_sent() -> None:
+    story = Story()
+    case_id = running(story)
+    before = story.row("Budget", "http-requests")["used"]
+    story.tell(
+        story.observation(case_id, "inconclusive").model_copy(update={"interrupted": True, "requests": 0}), RUNNER
+    )
+    assert story.row("Case", case_id)["status"] == "observed"
+    assert story.row("Budget", "http-requests")["used"] == before == 2
+
+
 def test_an_interrupted_test_is_inconclusive() -> None:
     story = Story()
     case_id = running(story)

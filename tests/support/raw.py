@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
+import confluent_kafka
+import pytest
 from confluent_kafka import Producer as KafkaProducer
 
 from forktrail_producers.kafka import Topics
@@ -49,3 +53,32 @@ def transaction(bootstrap_servers: str, name: str) -> Iterator[KafkaProducer]:
     producer.begin_transaction()
     yield producer
     producer.commit_transaction(30)
+
+
+def produce_with_header_name(bootstrap_servers: str, topic: str, value: bytes, name: bytes) -> None:
+    """Write a record with one header whose name may be any bytes, which Python's client wouldn't send.
+
+    It calls the librdkafka that comes inside the client's wheel; where it doesn't, the test is skipped.
+    """
+    found = list((Path(confluent_kafka.__file__).parents[1] / "confluent_kafka.libs").glob("librdkafka*"))
+    if not found:
+        pytest.skip("this build of the Kafka client has no librdkafka of its own to call")
+    library = ctypes.CDLL(str(found[0]))
+    for constructor in ("rd_kafka_conf_new", "rd_kafka_new", "rd_kafka_headers_new"):
+        getattr(library, constructor).restype = ctypes.c_void_p
+    fault = ctypes.create_string_buffer(512)
+    config = ctypes.c_void_p(library.rd_kafka_conf_new())
+    library.rd_kafka_conf_set(config, b"bootstrap.servers", bootstrap_servers.encode(), fault, 512)
+    producer = ctypes.c_void_p(library.rd_kafka_new(0, config, fault, 512))
+    headers = ctypes.c_void_p(library.rd_kafka_headers_new(ctypes.c_size_t(1)))
+    library.rd_kafka_header_add(headers, name, ctypes.c_ssize_t(len(name)), b"v", ctypes.c_ssize_t(1))
+    arguments = (
+        *(ctypes.c_int(1), ctypes.c_char_p(topic.encode())),  # topic
+        *(ctypes.c_int(3), ctypes.c_int32(0)),  # partition
+        *(ctypes.c_int(4), ctypes.c_char_p(value), ctypes.c_size_t(len(value))),  # value
+        *(ctypes.c_int(7), ctypes.c_int(2)),  # flags: copy the value
+        *(ctypes.c_int(10), headers),
+        ctypes.c_int(0),
+    )
+    assert library.rd_kafka_producev(producer, *arguments) == 0
+    assert library.rd_kafka_flush(producer, ctypes.c_int(10_000)) == 0

@@ -33,7 +33,14 @@ LOG_BYTES_MAX = 256 << 20
 LOG_BYTES_KEPT = 256 << 10
 
 # What the engine lays beside a database file; each is part of it until a clean close.
-SIDE_SUFFIXES = (".wal", ".wal.checkpoint", ".shadow", ".tmp")
+SIDE_SUFFIXES = (
+    ".wal",
+    ".wal.checkpoint",
+    ".shadow",
+    ".tmp",
+    ".checkpoint.apply.lock",
+    ".checkpoint.intent.lock",
+)
 
 _open_paths: set[Path] = set()
 _open_paths_lock = threading.Lock()

@@ -4,8 +4,10 @@ The engine itself refuses writes in a read-only transaction. It does not refuse 
 writing files (LOAD FROM, COPY … TO, EXPORT, IMPORT, ATTACH, extensions), settings (CALL name = value), ending the
 transaction (COMMIT, and any second statement), and procedures that aren't known to only read.
 
-Statements are cut into the engine's own tokens (strings, backticked names, comments), so that none of these hides in
-another. Where a name could be mistaken for a word of these, it is refused; in backticks it never is.
+Statements are cut into the engine's own tokens (strings, backticked names), so that none of these hides in another.
+Where a name could be mistaken for a word of these, it is refused; in backticks it never is. Comments are refused: where
+one ends is for the engine's grammar to say (`/***/` doesn't end where anyone would think), and whatever stands behind
+could be a string to us and a statement to it.
 """
 
 from __future__ import annotations
@@ -15,6 +17,9 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from forktrail_schemas.errors import InvalidInput
+
+LENGTH_MAX = 100_000
+DEPTH_MAX = 100
 
 # A reading statement starts with one of these; EXPLAIN or PROFILE may stand before it.
 _STARTS = frozenset({"MATCH", "OPTIONAL", "UNWIND", "WITH", "RETURN", "CALL"})
@@ -42,13 +47,14 @@ PROCEDURES = frozenset(
 
 _TOKEN = re.compile(
     r"""
-      (?P<space> \s+ | //[^\r\n]* | /\*.*?\*/ )
+      (?P<space> \s+ )
+    | (?P<comment> // | /\* )
     | (?P<string> '(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*" )
     | (?P<name> `[^`]*` )
     | (?P<number> [0-9][0-9A-Za-z_.]* )
     | (?P<parameter> \$[A-Za-z_][A-Za-z0-9_]* )
     | (?P<word> [A-Za-z_][A-Za-z0-9_]* )
-    | (?P<open> ['"`] | /\* )
+    | (?P<open> ['"`] )
     | (?P<sign> . )
     """,
     re.VERBOSE | re.DOTALL,
@@ -74,7 +80,11 @@ def check_read_only(cypher: str, parameters: Collection[str] = ()) -> None:
     Raises:
         InvalidInput: what is refused, and what to write instead.
     """
+    if len(cypher) > LENGTH_MAX:
+        raise InvalidInput(f"the query has {len(cypher):,} characters, {LENGTH_MAX:,} are allowed")
     tokens = _tokens(cypher)
+    if _depth(tokens) > DEPTH_MAX:  # the engine's parser would take minutes, or its stack run out
+        raise InvalidInput(f"the query is nested deeper than {DEPTH_MAX} brackets", hint="take it apart with WITH")
     if ";" in [token.text for token in tokens]:
         raise InvalidInput("a query is one statement", hint="send what stands after the ; on its own")
     _check_start(tokens)
@@ -99,10 +109,22 @@ def check_read_only(cypher: str, parameters: Collection[str] = ()) -> None:
 _END = _Token("end", "")
 
 
+def _depth(tokens: list[_Token]) -> int:
+    """How deep brackets stand in each other, at most."""
+    depth = deepest = 0
+    for token in tokens:
+        if token.kind == "sign":
+            depth += (token.text in "([{") - (token.text in ")]}")
+            deepest = max(deepest, depth)
+    return deepest
+
+
 def _tokens(cypher: str) -> list[_Token]:
     tokens = []
     for match in _TOKEN.finditer(cypher):
         kind = match.lastgroup or ""
+        if kind == "comment":
+            raise InvalidInput("a query takes no comments", hint="leave it out; in a string, // is fine")
         if kind == "open":
             raise InvalidInput(f"the query ends inside what {match.group()} opens")
         if kind != "space":

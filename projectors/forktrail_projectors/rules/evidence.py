@@ -185,7 +185,9 @@ def observation_recorded(ctx: Context[ObservationRecorded]) -> None:
     reserved = number(ctx.existing("TestCase", event.test_id, "unknown_test"), "requests_max")
     if event.requests > reserved:
         raise Refused("bounds_exceeded", f"{event.requests} requests; allowed: {reserved}", takes_id=False)
-    ctx.update("Budget", HTTP_REQUESTS, used=used(ctx, HTTP_REQUESTS) - reserved + event.requests)
+    # How many an interrupted runner had sent nobody knows: what was reserved stays used.
+    spent = reserved if event.interrupted else event.requests
+    ctx.update("Budget", HTTP_REQUESTS, used=used(ctx, HTTP_REQUESTS) - reserved + spent)
     observation = ctx.create(
         "Observation",
         derived_id("observation", event.meta.event_id),

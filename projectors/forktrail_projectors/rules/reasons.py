@@ -13,6 +13,7 @@ IN_WORDS: dict[str, str] = {
     "unknown_schema": "its schema is not known",
     # Identity and place.
     "header_mismatch": "a header contradicts the value",
+    "headers_unreadable": "the name of a header is not UTF-8",
     "id_collision": "what it would make is there already",
     "id_reused": "its id is taken by another event",
     "run_already_open": "the run is open already",
