@@ -2,6 +2,7 @@
 
 For each case it first puts TestStarted on the log and waits for its verdict; only the runner whose TestStarted is valid
 sends anything. A runner that dies after that finds its case `running` at its next start and closes it as inconclusive.
+It knows its own by a journal in the home: another home's runner with the same key may be alive, and its case with it.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from forktrail_schemas.wire import build
 _CASE_COLUMNS = """
 RETURN c.id AS id, c.test AS test, c.revision AS revision, c.approval AS approval, t.definition_sha256 AS definition,
        c.changed_event AS event, r.goal AS goal
-ORDER BY c.changed_offset LIMIT 1
+ORDER BY c.changed_offset
 """
 _APPROVED = (
     """
@@ -48,8 +49,9 @@ MATCH (r:Run) MATCH (c:`Case`)-[:ATTEMPTS]->(t:TestCase)
 WHERE c.status = 'approved' AND c.revision = r.active_revision AND NOT c.id IN $passed_over
 """
     + _CASE_COLUMNS
+    + "LIMIT 1"
 )
-_INTERRUPTED = (
+_RUNNING = (
     """
 MATCH (r:Run) MATCH (c:`Case`)-[:ATTEMPTS]->(t:TestCase)
 WHERE c.status = 'running' AND c.runner = $runner
@@ -116,6 +118,38 @@ class Lane:
     allowed_hosts: frozenset[str] | None
 
 
+@dataclass(frozen=True)
+class Journal:
+    """The tests that this home's runners started under one key: a line each of the case's and TestStarted's ids.
+
+    The event's id tells a test that was started here from one whose TestStarted the log refused here and took from
+    another home's runner.
+    """
+
+    path: Path
+
+    def add(self, case_id: str, event_id: str) -> None:
+        """Write a line, durable when this returns. A line torn by a crash stays alone, on a line of its own."""
+        descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        with os.fdopen(descriptor, "ab") as file:
+            file.write(f"\n{case_id} {event_id}\n".encode())
+            file.flush()
+            os.fsync(file.fileno())
+        folder = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+    def started(self) -> frozenset[tuple[str, ...]]:
+        """The pairs of ids that stand in it; none where there is no file."""
+        try:
+            lines = self.path.read_text(encoding="utf-8", errors="replace").splitlines()
+        except FileNotFoundError:
+            return frozenset()
+        return frozenset(tuple(line.split()) for line in lines)
+
+
 class Runner:
     """Runs the approved cases of one run, one after the other. Use inside `exclusive`.
 
@@ -129,18 +163,30 @@ class Runner:
         self._producer = producer
         self._say = say
         self._blobs = BlobStore(str(settings.blobs_dir))
+        self._journal = Journal(_file(settings, lane, "cases"))
         self.passed_over: set[str] = set()
         with self._open() as projection:
             self._holder = _holder(projection.graph, lane.run, lane.key)
 
-    def close_interrupted(self) -> list[Ran]:
-        """Record each case that this key left running as inconclusive, `interrupted`."""
+    def close_interrupted(self, *, take_over: bool = False) -> list[Ran]:
+        """Record each case that this home's runner left running under its key as inconclusive, `interrupted`.
+
+        A case that runs under the key but was started elsewhere is said and left, since its runner may be alive.
+
+        Args:
+            take_over: close those too; a runner that is alive can't record then what it sees.
+        """
+        with self._open() as projection:
+            running = _cases(projection.graph, _RUNNING, {"runner": self._lane.key.key_id})
+        started = self._journal.started()
         closed: list[Ran] = []
-        while True:
-            with self._open() as projection:
-                case = _case(projection.graph, _INTERRUPTED, {"runner": self._lane.key.key_id})
-            if case is None:
-                return closed
+        for case in running:
+            if not take_over and (case.id, case.last_event) not in started:
+                self._say(
+                    f"{case.id} is left: another home's runner has it under this key; "
+                    "if that runner is gone, --take-over closes it"
+                )
+                continue
             transcript = Transcript(
                 case_id=case.id,
                 test_id=case.test_id,
@@ -151,6 +197,7 @@ class Runner:
                 interrupted=True,
             )
             closed.append(self._record(case, transcript, Judgement("inconclusive", "interrupted"), case.last_event))
+        return closed
 
     def run_next(self) -> Ran | None:
         """Run the case that was approved first; None where none is approved.
@@ -164,9 +211,10 @@ class Runner:
         """
         while True:
             with self._open() as projection:
-                case = _case(projection.graph, _APPROVED, {"passed_over": tuple(sorted(self.passed_over))})
-                if case is None:
+                cases = _cases(projection.graph, _APPROVED, {"passed_over": tuple(sorted(self.passed_over))})
+                if not cases:
                     return None
+                case = cases[0]
                 registry = registry_of_run(projection.graph, self._blobs, self._lane.registry_file)
                 test = confirmed_test(projection.graph, registry, case.test_id)
             ran = self._run(case, test, registry)
@@ -186,6 +234,7 @@ class Runner:
             TestStarted,
             {"meta": self._meta(case, case.last_event), "case_id": case.id, "approval_id": case.approval_id},
         )
+        self._journal.add(case.id, started.meta.event_id)
         submission = self._submit(started)
         if submission.verdict.reason in PASSED_OVER:
             verdict = submission.verdict
@@ -240,12 +289,12 @@ class Runner:
 
 @contextmanager
 def exclusive(settings: Settings, lane: Lane) -> Iterator[None]:
-    """Make sure that one process alone runs under a key in a run: another would take its cases for interrupted ones.
+    """Make sure that one process of this home runs under a key in a run: another would take its cases for interrupted.
 
     Raises:
         GraphBusy: another process does, `code` runner_busy.
     """
-    path = settings.home / "runners" / f"{lane.run}-{lane.key.key_id[:16]}.lock"
+    path = _file(settings, lane, "lock")
     try:
         with owned(path, wait_seconds=0):
             yield
@@ -254,6 +303,10 @@ def exclusive(settings: Settings, lane: Lane) -> Iterator[None]:
             error.code = "runner_busy"
             error.hint = "one runner at a time may use a key; give this one another key"
         raise
+
+
+def _file(settings: Settings, lane: Lane, kind: str) -> Path:
+    return settings.home / "runners" / f"{lane.run}-{lane.key.key_id[:16]}.{kind}"
 
 
 def _holder(graph: Queryable, run: str, key: SigningKey) -> tuple[str, str]:
@@ -266,6 +319,5 @@ def _holder(graph: Queryable, run: str, key: SigningKey) -> tuple[str, str]:
     return str(rows[0][0]), str(rows[0][1])
 
 
-def _case(graph: Queryable, cypher: str, parameters: Mapping[str, Value]) -> Case | None:
-    rows = graph.query(cypher, parameters).rows
-    return Case(*(str(value) for value in rows[0])) if rows else None
+def _cases(graph: Queryable, cypher: str, parameters: Mapping[str, Value]) -> list[Case]:
+    return [Case(*(str(value) for value in row)) for row in graph.query(cypher, parameters).rows]

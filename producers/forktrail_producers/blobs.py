@@ -41,14 +41,15 @@ class BlobStore:
         """Name the store; nothing is read or made yet.
 
         Args:
-            root: a folder's path, or a URL such as `s3://bucket/prefix`.
+            root: a folder's path, taken literally, or a URL such as `s3://bucket/prefix`. What has no `://`, or
+                starts with `/`, is a path.
 
         Raises:
             InvalidInput: fsspec knows no such kind of URL.
             ForktrailError: the package for that kind isn't installed.
         """
         try:
-            file_system, path = url_to_fs(root)
+            file_system, path = _file_system_and_path(root)
         except ImportError as error:
             raise ForktrailError(
                 f"a blob store at {root} needs a package: {error}", code="extra_missing", hint="install it with pip"
@@ -58,8 +59,8 @@ class BlobStore:
                 f"{root!r} is no place for a blob store: {error}", hint="give a folder or an fsspec URL"
             ) from error
         self._local = isinstance(file_system, LocalFileSystem)
-        self._file_system = cast(_FileSystem, file_system)
-        self._root = str(path).rstrip("/")
+        self._file_system = file_system
+        self._root = path.rstrip("/")
 
     def put(self, data: bytes) -> str:
         """Store bytes and return their SHA-256 in hex; bytes already there are left, or repaired if they are wrong.
@@ -136,6 +137,14 @@ class BlobStore:
         self._file_system.makedirs(folder, exist_ok=True)
         self._file_system.pipe_file(temporary, data)
         self._file_system.mv(temporary, path)
+
+
+def _file_system_and_path(root: str) -> tuple[_FileSystem, str]:
+    """Where a store is; fsspec alone would read `a::b` in a path as a chain of URLs, and `~` as the user's home."""
+    if "://" not in root or root.startswith("/"):
+        return cast(_FileSystem, LocalFileSystem()), str(Path(root).absolute())
+    file_system, path = url_to_fs(root)
+    return cast(_FileSystem, file_system), str(path)
 
 
 def _write_synced(path: Path, data: bytes) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import secrets
 import stat
 from pathlib import Path
 
@@ -24,10 +25,13 @@ class KeyStore:
         self._folder = folder
 
     def new(self, name: str) -> SigningKey:
-        """Make a key and write it with mode 0600.
+        """Make a key and write it with mode 0600, whole and synced or not at all.
+
+        A process killed here leaves at most a file whose name starts with a dot, which nothing reads.
 
         Raises:
             InvalidInput: the name is malformed or taken.
+            OSError: the folder or file can't be written; the name is free still.
         """
         path = self._path(name)
         key = SigningKey.generate()
@@ -36,16 +40,17 @@ class KeyStore:
         text = private.private_bytes(
             serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
         )
+        temporary = self._folder / f".{name}.{secrets.token_hex(8)}"
         try:
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            _write_synced(temporary, text)
+            os.link(temporary, path)  # a rename would replace a key of that name
         except FileExistsError:
             raise InvalidInput(
                 f"there is a key named {name!r} already", hint="use it, or choose another name"
             ) from None
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
+        finally:
+            temporary.unlink(missing_ok=True)
+        _sync_folder(self._folder)
         return key
 
     def load(self, name: str) -> SigningKey:
@@ -81,3 +86,19 @@ class KeyStore:
         if not _NAME.fullmatch(name):
             raise InvalidInput(f"{name!r} is no key name", hint="use lower-case letters, digits, '.', '_' and '-'")
         return self._folder / f"{name}{_SUFFIX}"
+
+
+def _write_synced(path: Path, data: bytes) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

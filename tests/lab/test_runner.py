@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import socket
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ import pytest
 
 from forktrail_lab.broker.probe import free_port
 from forktrail_lab.registry.file import shipped_registry_path
+from forktrail_lab.runner import Journal
 from forktrail_schemas.settings import Settings
 from support.staff import GATEWAY
 from support.workbench import Workbench, wait_until
@@ -74,6 +77,13 @@ def started(bench: Workbench, *words: str) -> Iterator[Any]:
     finally:
         process.kill()
         process.communicate()
+
+
+def elsewhere(bench: Workbench, home: Path) -> Workbench:
+    """The same run, keys and lab from another home."""
+    other = replace(bench, settings=replace(bench.settings, home=home))
+    shutil.copytree(bench.settings.keys_dir, other.settings.keys_dir)
+    return other
 
 
 class TestApproval:
@@ -295,6 +305,57 @@ class TestNeverAPass:
             bench.ok("revision", "advance", bench.run, "r2", "--key", "olga")
             assert "(interrupted)" in bench.ok("runner", bench.run, "--once").out
         bench.ok("evidence", "verify", bench.run)
+
+
+class TestAnotherHome:
+    """A second home with the same key, as where a person copies it to another machine."""
+
+    def test_a_live_case_of_another_home_is_left_and_said_and_taken_over_on_demand(
+        self, bench: Workbench, tmp_path: Path
+    ) -> None:
+        case = bench.approved()
+        other = elsewhere(bench, tmp_path / "other")
+        tarpit = Tarpit()
+        targets = targets_at(tmp_path / "targets.json", tarpit.origin)
+        with closing(tarpit), started(bench, "runner", bench.run, "--once", "--targets", str(targets)) as process:
+            wait_until(lambda: bench.types()[-1] == "TestStarted")
+            end = bench.end()
+            done = other.ok("runner", bench.run, "--once")
+            assert f"{case} is left: another home's runner has it under this key" in done.err
+            assert "--take-over" in done.err
+            assert (bench.end(), bench.status(case), process.poll()) == (end, "running", None)
+            process.send_signal(signal.SIGKILL)
+            process.wait(EXIT_SECONDS)
+            assert "is left" in other.ok("runner", bench.run, "--once").err
+            done = other.ok("runner", bench.run, "--once", "--take-over")
+            assert f"{case} {GATEWAY}: no answer -> inconclusive (interrupted)" in done.out
+        assert bench.types().count("ObservationRecorded") == 1
+        assert "is left" not in bench.ok("runner", bench.run, "--once").err
+
+    def test_a_case_that_was_lost_to_another_home_is_not_taken_for_ones_own(
+        self, bench: Workbench, tmp_path: Path
+    ) -> None:
+        """Both wrote TestStarted and the other's was first: the case stands in both journals, each with its event."""
+        case = bench.approved()
+        tarpit = Tarpit()
+        targets = targets_at(tmp_path / "targets.json", tarpit.origin)
+        other = elsewhere(bench, tmp_path / "other")
+        with closing(tarpit), started(bench, "runner", bench.run, "--once", "--targets", str(targets)):
+            wait_until(lambda: bench.types()[-1] == "TestStarted")
+            (journal,) = (bench.settings.home / "runners").glob(f"{bench.run}-*.cases")
+            lost = other.settings.home / "runners" / journal.name
+            lost.parent.mkdir(parents=True)
+            lost.write_text(f"\n{case} event-refused\n")
+            assert f"{case} is left" in other.ok("runner", bench.run, "--once").err
+        assert bench.status(case) == "running"
+
+    def test_a_torn_line_of_the_journal_spoils_no_other(self, tmp_path: Path) -> None:
+        journal = Journal(tmp_path / "run.cases")
+        assert journal.started() == frozenset()
+        journal.path.write_bytes(b"\ncase-1 event-1\n\ncase-2 ev")
+        journal.add("case-3", "event-3")
+        assert {("case-1", "event-1"), ("case-3", "event-3")} <= journal.started()
+        assert ("case-2", "event-2") not in journal.started()
 
 
 class TestLongRunning:

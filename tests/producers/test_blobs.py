@@ -161,3 +161,21 @@ def test_an_unknown_kind_of_store_is_refused_and_a_missing_package_is_named() ->
 def test_naming_a_store_touches_nothing(tmp_path: Path) -> None:
     BlobStore(str(tmp_path / "blobs"))
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["a::b", "memory::b", "file:x", "~", "a:b", "x{0}*?[y]", "a#b%20c"])
+def test_a_path_is_taken_literally_whatever_is_in_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for root in (tmp_path / "home" / name, Path(name)):
+        store = BlobStore(str(root))
+        store.put(b"abc")
+        assert (store.get(ABC), store.has(ABC)) == (b"abc", True)
+        assert [path for path in root.absolute().rglob("*") if path.is_file()] == [root.absolute() / "ba" / ABC]
+    assert {path.name for path in tmp_path.iterdir()} == {"home", name}
+
+
+def test_an_absolute_path_is_never_a_url(tmp_path: Path) -> None:
+    BlobStore(f"{tmp_path}/memory://x").put(b"abc")
+    assert (tmp_path / "memory:" / "x" / "ba" / ABC).read_bytes() == b"abc"

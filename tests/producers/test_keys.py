@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from pathlib import Path
 
@@ -39,6 +40,50 @@ def test_a_taken_name_is_refused_and_the_key_kept(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="use it, or choose another name"):
         store.new("olga")
     assert store.load("olga").key_id == first.key_id
+    assert [path.name for path in tmp_path.iterdir()] == ["olga.pem"]
+
+
+def test_a_key_that_can_not_be_written_leaves_no_file_and_its_name_free(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    store = KeyStore(tmp_path)
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", full)
+        with pytest.raises(OSError, match="No space left"):
+            store.new("olga")
+    assert list(tmp_path.iterdir()) == []
+    made = store.new("olga")
+    assert store.load("olga").key_id == made.key_id
+
+
+def test_what_a_killed_writer_leaves_is_no_key_and_does_not_hold_its_name(tmp_path: Path) -> None:
+    (tmp_path / ".olga.0123").write_bytes(b"-----BEGIN")
+    store = KeyStore(tmp_path)
+    assert store.names() == []
+    made = store.new("olga")
+    assert store.load("olga").key_id == made.key_id
+
+
+def test_a_key_has_its_name_only_once_it_is_whole_and_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
+    fsync, link = os.fsync, os.link
+
+    def noting_fsync(descriptor: int) -> None:
+        calls.append("folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file")
+        fsync(descriptor)
+
+    def noting_link(source: Path, target: Path) -> None:
+        calls.append("name")
+        link(source, target)
+
+    monkeypatch.setattr(os, "fsync", noting_fsync)
+    monkeypatch.setattr(os, "link", noting_link)
+    KeyStore(tmp_path).new("olga")
+    assert calls == ["file", "name", "folder"]
+    assert [path.name for path in tmp_path.iterdir()] == ["olga.pem"]
 
 
 @pytest.mark.parametrize("name", ["", "..", "../olga", "a/b", "Olga", "a b", ".hidden", "x" * 64])

@@ -82,3 +82,4 @@ def produce_with_header_name(bootstrap_servers: str, topic: str, value: bytes, n
     )
     assert library.rd_kafka_producev(producer, *arguments) == 0
     assert library.rd_kafka_flush(producer, ctypes.c_int(10_000)) == 0
+    library.rd_kafka_destroy(producer)

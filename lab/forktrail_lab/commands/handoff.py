@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import os
+import stat
 import sys
 from pathlib import Path
 
@@ -20,6 +22,7 @@ EXAMPLE = """  forktrail handoff $RUN --output packet.json
   forktrail handoff verify packet.json
   forktrail handoff verify packet.json --with-log"""
 VERIFY = "verify"
+PACKET_BYTES_MAX = 64 * 1024 * 1024
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -35,7 +38,7 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
 
     Raises:
         NotFound: there is no such file to verify.
-        InvalidInput: the file is no packet or can't be written, or the words don't fit.
+        InvalidInput: the file is no packet, too large or can't be written, or the words don't fit.
         Corruption: the packet doesn't hold.
     """
     if arguments.run == VERIFY:
@@ -65,14 +68,25 @@ def _write(file: Path, data: bytes) -> None:
         raise InvalidInput(f"{file} can't be written: {error.strerror}") from error
 
 
-def _verify(file: Path, settings: Settings | None) -> int:
+def _read(file: Path) -> bytes:
+    """Read a packet's file, never waiting for a writer nor reading without end."""
     try:
-        data = file.read_bytes()
+        # Without O_NONBLOCK, opening a FIFO waits until somebody writes to it.
+        with os.fdopen(os.open(file, os.O_RDONLY | os.O_NONBLOCK), "rb") as opened:
+            if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
+                raise InvalidInput(f"{file} is not a regular file", hint="give the file that holds the packet")
+            data = opened.read(PACKET_BYTES_MAX + 1)
     except FileNotFoundError as error:
         raise NotFound(f"there is no file {file}") from error
     except OSError as error:
         raise InvalidInput(f"{file} can't be read: {error.strerror}") from error
-    checked = check_packet(data)
+    if len(data) > PACKET_BYTES_MAX:
+        raise InvalidInput(f"{file} is larger than {PACKET_BYTES_MAX} bytes", hint="no packet is so large")
+    return data
+
+
+def _verify(file: Path, settings: Settings | None) -> int:
+    checked = check_packet(_read(file))
     place = f"offset {checked.next_offset}, log root {checked.log_root}, state digest {checked.state_digest}"
     if settings is None:
         place = f"as it says, at {place}; check that, and whether the log went on, with --with-log"

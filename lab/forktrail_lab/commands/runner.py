@@ -29,6 +29,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--once", action="store_true", help="run one approved case and end; exit 7 where one only waits for approval"
     )
+    parser.add_argument(
+        "--take-over",
+        action="store_true",
+        help="close as interrupted what another home's runner left running under this key; only where it is gone",
+    )
     parser.add_argument("--registry", type=Path, metavar="FILE", help="instead of the one the run was opened with")
     parser.add_argument("--targets", type=Path, metavar="FILE", help="where the services listen (default: the lab's)")
     parser.add_argument(
@@ -47,7 +52,7 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
     )
     with exclusive(settings, lane), Producer(settings.bootstrap_servers) as producer:
         runner = Runner(settings, lane, producer, note)
-        for ran in runner.close_interrupted():
+        for ran in runner.close_interrupted(take_over=arguments.take_over):
             _tell(ran)
         return _once(runner) if arguments.once else _until_stopped(runner, settings, arguments.run)
 

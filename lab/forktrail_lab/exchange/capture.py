@@ -12,7 +12,7 @@ VALUE_PATTERN = re.compile(r"[ !#-\[\]-~]{1,1024}")
 
 
 class CaptureFailed(Exception):
-    """An answer doesn't hold what the next request needs."""
+    """An answer doesn't hold what the next request needs; the message quotes nothing of the answer."""
 
 
 def captured_values(response: ReceivedResponse, pointers: Mapping[str, str]) -> dict[str, str]:
@@ -29,7 +29,7 @@ def captured_values(response: ReceivedResponse, pointers: Mapping[str, str]) -> 
     try:
         document = json.loads(response.body)
     except (ValueError, RecursionError) as error:
-        raise CaptureFailed(f"the body of this {response.status} is not JSON") from error
+        raise CaptureFailed("the body is not JSON") from error
     return {name: _usable(name, _resolve(document, pointer)) for name, pointer in pointers.items()}
 
 

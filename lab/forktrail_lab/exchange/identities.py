@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -38,7 +40,8 @@ class ResolvedIdentity:
 class Redaction:
     """Replaces secret values by the mark of their identity, longest first.
 
-    A secret that a service sends back in another encoding is not recognised.
+    They are found in any letter case (a URL's host comes back in lower case) and percent-encoded (so do captured values
+    in a path). A secret that a service sends back in another encoding is not recognised.
     """
 
     replacements: tuple[tuple[bytes, bytes], ...] = field(repr=False)
@@ -46,16 +49,44 @@ class Redaction:
     def apply(self, data: bytes, *, cut: bool = False) -> bytes:
         """Return the data without secrets; where it was cut, also without the first part of one at its end."""
         for secret, mark in self.replacements:
-            data = data.replace(secret, mark)
+            data = mark.join(re.split(_pattern(secret), data))
         if cut:
             for secret, _ in self.replacements:
-                part = next((n for n in range(len(secret) - 1, 0, -1) if data.endswith(secret[:n])), 0)
-                data = data[: len(data) - part]
+                data = _without_part_at_end(data, secret)
         return data
 
     def apply_text(self, text: str) -> str:
         """Return the text (code points up to U+00FF, as in header values) without secrets."""
         return self.apply(text.encode("latin-1")).decode("latin-1")
+
+
+@functools.lru_cache(maxsize=512)  # a long secret's takes some milliseconds, for every header of an answer
+def _pattern(secret: bytes) -> re.Pattern[bytes]:
+    """A secret in any letter case, each byte as it is or percent-encoded."""
+    return re.compile(b"".join(map(_byte_pattern, secret)), re.IGNORECASE)
+
+
+def _byte_pattern(byte: int) -> bytes:
+    character = bytes((byte,))
+    return b"(?:%%%02x|%%%02x|%b)" % (ord(character.lower()), ord(character.upper()), re.escape(character))
+
+
+def _without_part_at_end(data: bytes, secret: bytes) -> bytes:
+    """Drop the longest first part of the secret that the data ends with, and half a percent-encoded byte after it."""
+    first = max(0, len(data) - len("%00") * len(secret))
+    start = next((start for start in range(first, len(data)) if _is_first_part(data[start:], secret)), len(data))
+    return data[:start]
+
+
+def _is_first_part(data: bytes, secret: bytes) -> bool:
+    """Whether a secret may go on where this ends, in the forms that `_pattern` knows."""
+    at = 0
+    for byte in secret:
+        found = _pattern(bytes((byte,))).match(data, at)
+        if found is None:
+            break
+        at = found.end()
+    return at > 0 and re.fullmatch(b"(?:%[0-9a-fA-F]?)?", data[at:]) is not None
 
 
 def resolve_identities(

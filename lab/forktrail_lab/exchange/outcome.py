@@ -52,9 +52,8 @@ def _obstacle(test: RegisteredTest, transcript: Transcript) -> str | None:
     for exchange in transcript.exchanges:
         if exchange.error is not None:
             return f"{exchange.error.code}: {exchange.request_id}: {exchange.error.message}"
-        foreign = foreign_revision(exchange, transcript.revision)
-        if foreign is not None:
-            return f"revision_mismatch: {exchange.request_id}: the service says {foreign}"
+        if foreign_revision(exchange, transcript.revision) is not None:
+            return f"revision_mismatch: {exchange.request_id}: the service says it is another revision"
         if exchange.response is None:
             return f"no_response: {exchange.request_id}: no answer was kept"
     if [exchange.request_id for exchange in transcript.exchanges] != [request.id for request in test.requests]:

@@ -132,8 +132,8 @@ def _perform_one(
     """Send one request and add what it captures to `captured`."""
     try:
         outgoing = _outgoing(session, request, identities, captured)
-    except httpx.InvalidURL as error:
-        message = f"with the captured values its path makes no URL: {error}"
+    except httpx.InvalidURL:
+        message = "with the captured values its path makes no URL"
         return _failed(request.id, (), ExchangeErrorCode.CAPTURE_FAILED, message)
     return _with_captures(request, _send_and_follow(session, request.id, outgoing), captured)
 
@@ -167,8 +167,8 @@ def _send_and_follow(session: _Session, request_id: str, outgoing: _Outgoing) ->
         if sent.error is not None:
             return Exchange(request_id=request_id, hops=hops, error=sent.error)
         answered = Exchange(request_id=request_id, hops=hops, error=None)
-        if (foreign := foreign_revision(answered, session.revision)) is not None:
-            message = f"the service says it is {foreign}, not {session.revision}"
+        if foreign_revision(answered, session.revision) is not None:
+            message = f"the service says it is another revision than {session.revision}"
             return _failed(request_id, hops, ExchangeErrorCode.REVISION_MISMATCH, message)
         if sent.location is None or session.bounds.redirects_max == 0:
             return answered
@@ -177,8 +177,8 @@ def _send_and_follow(session: _Session, request_id: str, outgoing: _Outgoing) ->
             return _failed(request_id, hops, ExchangeErrorCode.REDIRECTS_EXCEEDED, message)
         try:
             outgoing = _redirected(outgoing, sent)
-        except httpx.InvalidURL as error:
-            return _failed(request_id, hops, ExchangeErrorCode.RESPONSE_INVALID, f"redirected to no URL: {error}")
+        except httpx.InvalidURL:
+            return _failed(request_id, hops, ExchangeErrorCode.RESPONSE_INVALID, "redirected to no URL")
 
 
 def _failed(request_id: str, hops: tuple[Hop, ...], code: ExchangeErrorCode, message: str) -> Exchange:
@@ -186,13 +186,13 @@ def _failed(request_id: str, hops: tuple[Hop, ...], code: ExchangeErrorCode, mes
 
 
 def _refusal(session: _Session, url: httpx.URL) -> str | None:
-    """Why a URL must not be asked, if it mustn't."""
+    """Why a URL must not be asked, if it mustn't; none of it is quoted, for a redirect's is the service's."""
     if url.scheme not in DEFAULT_PORTS:
-        return f"the scheme {url.scheme!r} is not http or https"
+        return "the scheme is not http or https"
     if url.userinfo:
-        return f"a URL with a user name for {host_and_port(url)}"
+        return "the URL holds a user name"
     if host_and_port(url) not in session.allowed_hosts:
-        return f"{host_and_port(url)} is not among the allowed hosts"
+        return "the host is not among the allowed ones"
     return None
 
 
@@ -223,10 +223,10 @@ def _send(session: _Session, outgoing: _Outgoing) -> _Sent:
         method=outgoing.method,
         url=session.redaction.apply_text(str(request.url)),
         headers=tuple(
-            (name, identity.mark if identity and name.lower() in secret else value)
+            (name, identity.mark if identity and name.lower() in secret else session.redaction.apply_text(value))
             for name, value in decoded_headers(request.headers.raw)
         ),
-        body=outgoing.body or b"",
+        body=session.redaction.apply(outgoing.body or b""),
     )
     receiver = Receiver(session.pool, session.deadline, session.redaction, session.bounds.body_bytes_max)
     error = receiver.exchange(request, outgoing.body)

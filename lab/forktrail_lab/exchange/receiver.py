@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+import ssl
 from collections.abc import Iterable
 
 import httpcore
@@ -30,16 +32,23 @@ class Receiver:
         self._complete = False
 
     def exchange(self, request: httpx.Request, body: bytes | None) -> ExchangeError | None:
-        """Send the request and read its answer up to the bounds; return what went wrong."""
+        """Send the request and read its answer up to the bounds; return what went wrong.
+
+        The texts are fixed: those of the HTTP parser and of TLS quote what the service sent.
+        """
         code = ExchangeErrorCode.RESPONSE_INVALID
         try:
             self._read(request, body)
         except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
-            return ExchangeError(code=ExchangeErrorCode.UNREACHABLE, message=str(error) or "no connection")
-        except httpcore.TimeoutException as error:
-            return ExchangeError(code=ExchangeErrorCode.TIMEOUT, message=str(error) or "no answer in time")
-        except (httpcore.NetworkError, httpcore.ProtocolError) as error:
-            return ExchangeError(code=code, message=str(error) or "the connection broke")
+            return ExchangeError(code=ExchangeErrorCode.UNREACHABLE, message=_why_no_connection(error))
+        except httpcore.TimeoutException:
+            return ExchangeError(code=ExchangeErrorCode.TIMEOUT, message="no complete answer in time")
+        except httpcore.NetworkError:
+            return ExchangeError(code=code, message="the connection broke")
+        except httpcore.LocalProtocolError:
+            return ExchangeError(code=code, message="the request can't be put as HTTP")
+        except httpcore.ProtocolError:
+            return ExchangeError(code=code, message="the answer is not valid HTTP, or broke off")
         encoding = self._header("content-encoding")
         if encoding not in (None, "", "identity"):
             return ExchangeError(code=code, message="the body is encoded, which was not asked for")
@@ -53,7 +62,9 @@ class Receiver:
         kept = self._redaction.apply(bytes(self._body[:limit]), cut=not self._complete)
         return ReceivedResponse(
             status=self._status,
-            headers=tuple((name, self._redaction.apply_text(value)) for name, value in self._headers),
+            headers=tuple(
+                (self._redaction.apply_text(name), self._redaction.apply_text(value)) for name, value in self._headers
+            ),
             body=kept[:limit],
             truncated=not self._complete or len(kept) > limit,
         )
@@ -78,6 +89,19 @@ class Receiver:
                     return
                 self._deadline.remaining_seconds(at_most=1.0)
         self._complete = True
+
+
+def _why_no_connection(error: Exception) -> str:
+    cause = error.__cause__
+    if isinstance(error, httpcore.ConnectTimeout):
+        return "no connection in time"
+    if isinstance(cause, ConnectionRefusedError):
+        return "the connection was refused"
+    if isinstance(cause, socket.gaierror):
+        return "the host's name has no address"
+    if isinstance(cause, ssl.SSLError):
+        return "no TLS connection"
+    return "no connection"
 
 
 def decoded_headers(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[str, str]]:

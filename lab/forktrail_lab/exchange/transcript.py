@@ -84,7 +84,10 @@ class ReceivedResponse(Model):
 
 
 class ExchangeError(Model):
-    """Why an exchange can't be judged."""
+    """Why an exchange can't be judged: a cause, and a text that quotes nothing of what the service sent.
+
+    What the service sent may hold a secret in a form that no redaction recognises; it stands in the hops alone.
+    """
 
     code: ExchangeErrorCode
     message: str

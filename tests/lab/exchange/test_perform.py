@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from forktrail_lab.exchange.identities import resolve_identities
+from forktrail_lab.exchange.identities import Redaction, resolve_identities
 from forktrail_lab.exchange.outcome import judge
 from forktrail_lab.exchange.perform import perform
 from forktrail_lab.exchange.targets import origin_of
@@ -509,6 +509,79 @@ def test_credentials_are_sent_and_never_stored_even_where_the_service_sends_them
     assert b"5f2c9d1e8a" not in stored
     assert b"you are <identity guest>, or <identity guest> for short" in stored
     assert b'["authorization","<identity guest>"]' in stored
+
+
+TOKEN = "Zx9sEcReT7tOkEn"
+PORT_TOKEN = "61999"  # beyond the ports that a listener is given
+FOUND = b"HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: "
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize("spelled", [str, str.lower, str.upper], ids=["as it is", "lower", "upper"])
+@pytest.mark.parametrize(
+    ("token", "said"),
+    [
+        (TOKEN, FOUND + b"http://%b.evil/\r\n\r\n"),
+        (TOKEN, FOUND + b"%b://x\r\n\r\n"),
+        (TOKEN, FOUND + b"http://127.0.0.1:%b/\r\n\r\n"),
+        (PORT_TOKEN, FOUND + b"http://127.0.0.1:%b/\r\n\r\n"),
+        (TOKEN, FOUND + b"http://%b@127.0.0.1/\r\n\r\n"),
+        (TOKEN, FOUND + b"http://[%b]/\r\n\r\n"),
+        (TOKEN, FOUND + b"/%b\r\n\r\n"),
+        (TOKEN, b"HTTP/1.1 %b OK\r\n\r\n"),
+        (TOKEN, b"%b\r\n\r\n"),
+        (TOKEN, b"HTTP/1.1 200 OK\r\n%b\r\n\r\n"),
+        (TOKEN, b"HTTP/1.1 200 OK\r\nContent-Length: %b\r\n\r\n"),
+        (TOKEN, b"HTTP/1.1 200 OK\r\nTransfer-Encoding: %b\r\n\r\n"),
+        (TOKEN, b"HTTP/1.1 200 OK\r\nContent-Encoding: %b\r\nContent-Length: 0\r\n\r\n"),
+        (TOKEN, CHUNKED + b"%b\r\n"),
+        (TOKEN, CHUNKED + b"2\r\nok%b\r\n"),
+        (TOKEN, b"HTTP/1.1 200 OK\r\n%b: x\r\nContent-Length: 0\r\n\r\n"),
+        (TOKEN, b"HTTP/1.1 200 OK\r\nX-Service-Revision: %b\r\nContent-Length: 0\r\n\r\n"),
+        (TOKEN, b"HTTP/1.1 200 %b\r\nContent-Length: 15\r\n\r\n%b"),
+    ],
+    ids=[
+        "host", "scheme", "no port", "port", "user name", "no address", "path", "status", "no HTTP", "header line",
+        "length", "transfer encoding", "encoding", "chunk header", "chunk end", "header name", "revision", "body",
+    ],
+)  # fmt: skip
+def test_a_secret_that_comes_back_is_neither_in_the_evidence_nor_in_the_reason(
+    token: str, said: bytes, spelled: Callable[[str], str]
+) -> None:
+    registry = registry_of(
+        GET | {"identity": "guest"},
+        identities={"guest": {"headers": {"authorization": {"env": "GUEST"}}}},
+        bounds={"redirects_max": 1},
+    )
+    with raw_server(saying(said.replace(b"%b", spelled(token).encode()))) as origin:
+        transcript = run(registry, origin, environ={"GUEST": token})
+    assert token.lower().encode() not in evidence_bytes(transcript).lower()
+    assert token.lower() not in judge(registry.tests[0], transcript).reason.lower()
+    assert parse_evidence(evidence_bytes(transcript)) == transcript
+
+
+def test_a_secret_captured_in_two_halves_is_not_stored_in_the_request_that_puts_them_together() -> None:
+    secret = "S3cr3t/with+signs"
+    registry = registry_of(
+        GET | {"id": "first", "identity": "guest", "capture": {"a": "/a", "b": "/b"}},
+        {"id": "second", "method": "POST", "path": "/x/{a}{b}", "body": "{a}{b}"},
+        identities={"guest": {"headers": {"x-key": {"env": "GUEST"}}}},
+        answers=[
+            answer("/", 200, json={"a": secret[:9], "b": secret[9:]}),
+            answer("/x/S3cr3t%2Fwith%2Bsigns", 200, method="POST"),
+        ],
+    )
+    transcript = run_in_lab(registry, environ={"GUEST": secret})
+    sent = transcript.exchanges[1].hops[0].sent
+    assert errors_of(transcript) == [None, None]
+    assert (sent.url.partition("/x/")[2], sent.body) == ("<identity guest>", b"<identity guest>")
+
+
+@pytest.mark.parametrize("end", ["abcdefghijk", "ABCdef", "abc%64%6", "%41%62", "a%"])
+def test_a_secret_cut_in_two_is_recognised_in_any_case_and_percent_encoded(end: str) -> None:
+    redaction = Redaction(((b"abcdefghijkl", b"<identity guest>"),))
+    assert redaction.apply(f"key: {end}".encode(), cut=True) == b"key: "
+    assert redaction.apply(b"%61BCdefghij%6bl is it") == b"<identity guest> is it"
 
 
 def test_a_secret_cut_in_two_by_the_bound_is_not_stored_in_part() -> None:
