@@ -28,7 +28,7 @@ test: $(STAMP) ## all tests, on a real broker
 	@$(BIN)/python -m pytest -q
 
 unit: $(STAMP) ## the tests that need no broker
-	@$(BIN)/python -m pytest -q -m 'not broker'
+	@$(BIN)/python -m pytest -q -m 'not broker' --numprocesses auto --maxprocesses 4 --dist loadfile
 
 lint: $(STAMP) ## types, style, import rules, generated files
 	@$(BIN)/ruff check .

@@ -48,7 +48,7 @@ def test_no_headers_contradict_nothing() -> None:
     assert contradiction(APPROVAL, []) is None
 
 
-@pytest.mark.parametrize("name", EXPECTED.keys() - {"ce_source"})
+@pytest.mark.parametrize("name", [name for name in EXPECTED if name != "ce_source"])
 @pytest.mark.parametrize("value", [b"", b"other", b"\xff\xfe", None, b"0"])
 def test_a_header_that_says_otherwise_is_named(name: str, value: bytes | None) -> None:
     assert contradiction(APPROVAL, [*EXPECTED.items(), (name, value)]) == name
