@@ -10,8 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.admin._config import ConfigResource
+from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[attr-defined]  # public, not in __all__
 from confluent_kafka.cimpl import NewTopic
 
 from forktrail_schemas.errors import LogUnavailable, NotFound

@@ -26,7 +26,7 @@ from forktrail_schemas.events import RunOpened, TestRegistered
 from forktrail_schemas.ids import new_run_id
 from forktrail_schemas.settings import Settings
 from forktrail_schemas.signatures import SigningKey
-from forktrail_schemas.topics import run_topic_spec
+from forktrail_schemas.topics import TopicSpec, run_topic_spec
 from forktrail_schemas.wire import build
 from support.command_line import CommandLine
 from support.staff import open_run as opened_run
@@ -404,3 +404,18 @@ class TestSettingsBudgetsRevisions:
         assert "revision_exists" in said.err
         shown = forktrail.ok("revision", "show", run, "--format", "json").json
         assert [(row["revision"], row["active"]) for row in shown] == [("r1", False), ("r2", True)]
+
+
+@pytest.mark.parametrize("setting", [("cleanup.policy", "compact"), ("retention.ms", "1000"), ("retention.bytes", "1")])
+def test_a_topic_that_would_not_keep_a_run_is_no_place_to_open_one(
+    forktrail: CommandLine, settings: Settings, setting: tuple[str, str]
+) -> None:
+    run = new_run_id()
+    spec = run_topic_spec(run)
+    name, value = setting
+    Topics(settings.bootstrap_servers).make(TopicSpec(spec.name, 1, {**spec.config, name: value}))
+    said = forktrail("run", "open", "--run", run, "--registry", str(shipped_registry_path()), "--goal", "g")
+    assert said.code == 2
+    assert f"its {name} is {value}" in said.err
+    with LogReader(settings.bootstrap_servers, run) as reader:
+        assert reader.end() == 0
