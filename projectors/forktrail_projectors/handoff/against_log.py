@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from forktrail_projectors import merkle
-from forktrail_projectors.graph.memory import MemoryGraph
 from forktrail_projectors.handoff.check import Checked, compare
 from forktrail_projectors.handoff.recomputed import recomputed_from
-from forktrail_projectors.projector import Projector
+from forktrail_projectors.projection import fold_in_memory
 from forktrail_projectors.reader import LogReader
 from forktrail_schemas.errors import Corruption
 from forktrail_schemas.settings import Settings
@@ -23,12 +22,9 @@ def check_against_log(settings: Settings, checked: Checked) -> int:
     """
     with LogReader(settings.bootstrap_servers, checked.run) as reader:
         end = reader.end()
-        if end < checked.next_offset:
-            raise _broken(f"it stands at offset {checked.next_offset}, and the log of {checked.run} ends at {end}")
-        graph = MemoryGraph()
-        projector = Projector(graph, reader.topic_id)
-        for batch in reader.read(0, checked.next_offset):
-            projector.apply(batch)
+    if end < checked.next_offset:
+        raise _broken(f"it stands at offset {checked.next_offset}, and the log of {checked.run} ends at {end}")
+    graph, projector = fold_in_memory(settings, checked.run, checked.next_offset)
     root = merkle.root(projector.cursor.frontier)
     if root != checked.log_root:
         raise _broken(f"the log's root at offset {checked.next_offset} is {root}")
