@@ -11,7 +11,7 @@ class Record(BaseModel):
     """An Avro record as a value.
 
     Building one checks every field against its schema and raises pydantic's ValidationError, so a record that exists
-    can be encoded.
+    can be encoded, unless it is larger than `wire.VALUE_BYTES_MAX`.
     """
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
