@@ -10,11 +10,13 @@ The cursor, and the run's id, are left out: the same records give the same diges
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from operator import itemgetter
 
-from forktrail_projectors.graph.schema import EDGE_TABLES, NODE_TABLES
-from forktrail_projectors.state import Changes, EdgeKey, NodeKey, Row
+import orjson
+
+from forktrail_projectors.graph.schema import EDGE_TABLES, NODE_TABLES, EdgeTable, NodeTable
+from forktrail_projectors.state import Changes, EdgeKey, NodeKey, Row, Value
 
 ACCUMULATOR_BYTES = 256
 EMPTY = "0" * (2 * ACCUMULATOR_BYTES)
@@ -45,16 +47,24 @@ def state_digest(accumulator: str) -> str:
 
 
 def row_number(key: NodeKey | EdgeKey, row: Row) -> int:
-    """The number of one row: SHAKE-256 of its table, key and columns in the table's order."""
-    if isinstance(key, NodeKey):
-        columns: Iterable[str] = NODE_TABLES[key.table].columns
-        identity: list[object] = [key.table, key.id]
-    else:
-        columns = EDGE_TABLES[key.table].columns
-        identity = [key.table, *key.source, *key.target]
-    values = [row.get(column) for column in columns if (key.table, column) not in _LEFT_OUT]
-    text = json.dumps([identity, values], ensure_ascii=False, separators=(",", ":"))
-    return int.from_bytes(hashlib.shake_256(text.encode()).digest(ACCUMULATOR_BYTES))
+    """The number of one row: SHAKE-256 of its table, key and columns in the table's order, as JSON (RFC 8259)."""
+    table = key.table
+    identity = (table, key.id) if isinstance(key, NodeKey) else (table, *key.source, *key.target)
+    text = orjson.dumps((identity, _VALUES[table](row)))
+    return int.from_bytes(hashlib.shake_256(text).digest(ACCUMULATOR_BYTES))
+
+
+def _values_of(table: NodeTable | EdgeTable) -> Callable[[Row], tuple[Value, ...]]:
+    names = [name for name in table.columns if (table.name, name) not in _LEFT_OUT]
+    if not names:
+        return lambda row: ()
+    if len(names) == 1:
+        return lambda row: (row[names[0]],)
+    return itemgetter(*names)
+
+
+# Made once, since every row that changes goes through one.
+_VALUES = {name: _values_of(table) for name, table in (NODE_TABLES | EDGE_TABLES).items()}
 
 
 def _hex(total: int) -> str:

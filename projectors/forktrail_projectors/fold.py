@@ -12,10 +12,11 @@ from dataclasses import dataclass
 
 from forktrail_projectors import authority
 from forktrail_projectors.graph.schema import NODE_TABLES
-from forktrail_projectors.record import UNREADABLE_HEADERS, LogRecord, Verdict, VerdictKind
+from forktrail_projectors.record import UNREADABLE_HEADERS, LogRecord, Verdict
 from forktrail_projectors.rules.book import RULES, keys
 from forktrail_projectors.rules.context import RUN, Context, Refused, number, text
-from forktrail_projectors.state import EdgeKey, Key, KeyNotPrefetched, NodeKey, Overlay, Row, Value
+from forktrail_projectors.rules.support import check_log_budgets
+from forktrail_projectors.state import EdgeKey, Key, NodeKey, Overlay, Row, Value
 from forktrail_schemas.errors import EventUnreadable, InvalidEvent
 from forktrail_schemas.events import RunOpened
 from forktrail_schemas.events.base import Event
@@ -26,7 +27,7 @@ from forktrail_schemas.wire import decode, writer_schema
 FOLD_VERSION = 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Decoded:
     """A record with what can be told from it alone.
 
@@ -57,44 +58,22 @@ def decode_record(record: LogRecord) -> Decoded:
 
 
 def known_keys(decoded: Decoded) -> Iterable[Key]:
-    """Every key that folding this record will read for sure."""
-    yield NodeKey("Event", decoded.record.offset)
-    yield RUN
+    """The keys that folding this record reads for sure and that no other record is likely to have read."""
     if isinstance(decoded.message, Event):
         yield from keys(decoded.message)
         yield from authority.keys(decoded.record)
 
 
 def fold(decoded: Decoded, overlay: Overlay) -> Verdict:
-    """Fold one record into the overlay; returns its verdict.
-
-    Keys that depend on state are prefetched in rounds until the rule asks for none that is new.
-    """
-    while True:
-        try:
-            return _fold_once(decoded, overlay)
-        except KeyNotPrefetched as missing:
-            overlay.prefetch([missing.key])
-
-
-def _fold_once(decoded: Decoded, overlay: Overlay) -> Verdict:
-    """One attempt: everything is read before anything is put, so a missing key leaves no trace."""
+    """Fold one record into the overlay; returns its verdict."""
     verdict, context, takes_id = _judge(decoded, overlay)
-    nodes: dict[NodeKey, Row] = {NodeKey("Event", verdict.offset): _event_row(decoded, verdict, context)}
-    edges: dict[EdgeKey, Row] = {}
-    if takes_id:
-        identity: Row = {"id": verdict.event_id, "offset": verdict.offset, "value_sha256": decoded.value_sha256}
-        nodes[NodeKey("Identity", verdict.event_id)] = identity
     if verdict.kind == "valid":
         assert context is not None
-        nodes |= _stamped_nodes(context)
-        edges |= _stamped_edges(context)
-    for key in nodes:
-        overlay.node(*key)
-    for key, row in nodes.items():
-        overlay.put_node(key, row)
-    for edge, row in edges.items():
-        overlay.put_edge(edge, row)
+        _put_staged(context, overlay)
+    if takes_id:
+        identity: Row = {"id": verdict.event_id, "offset": verdict.offset, "depth": context.depth if context else 0}
+        overlay.put_new_node(NodeKey("Identity", verdict.event_id), identity)
+    overlay.put_new_node(NodeKey("Event", verdict.offset), _event_row(decoded, verdict, context))
     return verdict
 
 
@@ -106,26 +85,45 @@ def _judge(decoded: Decoded, overlay: Overlay) -> tuple[Verdict, Context[Event] 
     if not isinstance(event, Event) or type(event) not in RULES:
         assert event is not None
         return Verdict(record.offset, "unhandled", "no_rule", type=event.TYPE), None, False
-
-    def verdict(kind: VerdictKind, reason: str = "", detail: str = "") -> Verdict:
-        return Verdict(record.offset, kind, reason, detail, event.meta.event_id, event.TYPE)
-
-    identity = overlay.node("Identity", event.meta.event_id)
+    event_id = event.meta.event_id
+    identity = overlay.node("Identity", event_id)
     if identity is not None:
-        if identity["value_sha256"] == decoded.value_sha256:
-            first = overlay.node("Event", number(identity, "offset"))
-            assert first is not None, "a taken id names a record that was folded"
-            # A copy of a refused event stays refused, and says why.
-            return verdict("duplicate", text(first, "reason"), f"of offset {identity['offset']}"), None, False
-        return verdict("void", "id_reused", f"by offset {identity['offset']}"), None, False
+        return _second(decoded, event, number(identity, "offset"), overlay), None, False
     context: Context[Event] | None = None
     try:
         _check_place(event, record, overlay)
-        context = Context(event, record.offset, authority.check_signature(event, record, overlay), overlay)
+        signer = authority.check_signature(event, record, overlay)
+        causes, depth = _causes(event, overlay)
+        context = Context(event, record.offset, signer, overlay, causes, depth)
+        check_log_budgets(context)
         RULES[type(event)].apply(context)
     except Refused as refusal:
-        return verdict("void", refusal.reason, refusal.detail), context, refusal.takes_id
-    return verdict("valid"), context, True
+        verdict = Verdict(record.offset, "void", refusal.reason, refusal.detail, event_id, event.TYPE)
+        return verdict, context, refusal.takes_id
+    return Verdict(record.offset, "valid", "", "", event_id, event.TYPE), context, True
+
+
+def _second(decoded: Decoded, event: Event, first: int, overlay: Overlay) -> Verdict:
+    """The verdict on an event whose id is taken."""
+    offset, event_id = decoded.record.offset, event.meta.event_id
+    row = overlay.node("Event", first)
+    assert row is not None, "a taken id names a record that was folded"
+    if row["value_sha256"] == decoded.value_sha256:
+        # A copy of a refused event stays refused, and says why.
+        return Verdict(offset, "duplicate", text(row, "reason"), f"of offset {first}", event_id, event.TYPE)
+    return Verdict(offset, "void", "id_reused", f"by offset {first}", event_id, event.TYPE)
+
+
+def _causes(event: Event, overlay: Overlay) -> tuple[tuple[int, ...], int]:
+    """Offsets of the causes that this log knows, and the event's depth among causes.
+
+    A cause outside this log, or one refused for what it is, has no node to point from.
+    """
+    known = [overlay.node("Identity", cause) for cause in event.meta.causes]
+    rows = [row for row in known if row is not None]
+    if not rows:
+        return (), 0
+    return tuple(number(row, "offset") for row in rows), 1 + max(number(row, "depth") for row in rows)
 
 
 def _check_place(event: Event, record: LogRecord, overlay: Overlay) -> None:
@@ -146,56 +144,47 @@ def _check_place(event: Event, record: LogRecord, overlay: Overlay) -> None:
 
 def _event_row(decoded: Decoded, verdict: Verdict, context: Context[Event] | None) -> Row:
     """The row of a record in the log's own table: what it says of itself, and what became of it."""
-    row: dict[str, Value] = dict.fromkeys(NODE_TABLES["Event"].columns)
-    row |= {
+    event = decoded.message if isinstance(decoded.message, Event) else None
+    actor = event.meta.actor if event else None
+    return {
         "offset": verdict.offset,
         "id": verdict.event_id,
         "type": verdict.type,
         "verdict": verdict.kind,
         "reason": verdict.reason,
         "detail": verdict.detail,
-        "value_sha256": decoded.value_sha256,
+        # The run's own id stays out of rows: the same records give the same digest in a fork.
+        "subject": event.subject_id if event and event.SUBJECT != "meta.run" else None,
+        "goal": event.meta.goal if event else None,
+        "actor_kind": actor.kind if actor else None,
+        "actor": actor.id if actor else None,
+        "occurred_at": event.meta.occurred_at if event else None,
         "signer": context.signer.key_id if context and context.signer else None,
+        "value_sha256": decoded.value_sha256,
     }
-    event = decoded.message
-    if isinstance(event, Event):
-        row |= {
-            # The run's own id stays out of rows: the same records give the same digest in a fork.
-            "subject": None if event.SUBJECT == "meta.run" else event.subject_id,
-            "goal": event.meta.goal,
-            "actor_kind": event.meta.actor.kind,
-            "actor": event.meta.actor.id,
-            "occurred_at": event.meta.occurred_at,
-        }
-    return row
 
 
-def _stamped_nodes(context: Context[Event]) -> dict[NodeKey, Row]:
-    """Whole rows of the nodes that a rule staged, with the event that made and last changed them."""
-    event_id = context.event.meta.event_id
-    stamp: Row = {"changed_event": event_id, "changed_offset": context.offset}
-    rows: dict[NodeKey, Row] = {}
+def _put_staged(context: Context[Event], overlay: Overlay) -> None:
+    """Put what a rule staged, with the event that made and last changed it, what caused it and what it produced."""
+    event_id, offset = context.event.meta.event_id, context.offset
+    event = NodeKey("Event", offset)
+    for cause in context.causes:
+        overlay.put_edge(EdgeKey("CAUSED", NodeKey("Event", cause), event), {})
     for key, values in context.staged_nodes.items():
-        before = context.overlay.node(*key)
+        before = overlay.node(*key)
         if before is None:
-            nothing = dict.fromkeys(NODE_TABLES[key.table].columns)
-            before = {**nothing, "id": key.id, "created_event": event_id, "created_offset": context.offset}
-        unknown = values.keys() - before.keys()
-        assert not unknown, f"{key.table} has no column {sorted(unknown)}"
-        rows[key] = {**before, **values, **stamp}
-    return rows
+            row = dict(_BLANK[key.table])
+            row.update(values)
+            row.update(id=key.id, created_event=event_id, created_offset=offset)
+            overlay.put_edge(EdgeKey("PRODUCED", event, key), {})
+        else:
+            row = {**before, **values}
+        row["changed_event"], row["changed_offset"] = event_id, offset
+        assert len(row) == len(_BLANK[key.table]), f"{key.table} has no column {sorted(values)}"
+        overlay.put_node(key, row)
+    stamp: Row = {"created_event": event_id, "created_offset": offset}
+    for edge in context.staged_edges:
+        overlay.put_edge(edge, stamp)
 
 
-def _stamped_edges(context: Context[Event]) -> dict[EdgeKey, Row]:
-    """The relations that a rule staged, and the event's own: what caused it and what it produced."""
-    stamp: Row = {"created_event": context.event.meta.event_id, "created_offset": context.offset}
-    edges: dict[EdgeKey, Row] = dict.fromkeys(context.staged_edges, stamp)
-    event = NodeKey("Event", context.offset)
-    for cause in context.event.meta.causes:
-        identity = context.overlay.node("Identity", cause)
-        if identity is not None:  # a cause outside this log, or refused for what it is, has no node to point from
-            edges[EdgeKey("CAUSED", NodeKey("Event", number(identity, "offset")), event)] = {}
-    for key in context.staged_nodes:
-        if context.overlay.node(*key) is None:
-            edges[EdgeKey("PRODUCED", event, key)] = {}
-    return edges
+_BLANK: dict[str, dict[str, Value]] = {name: dict.fromkeys(table.columns) for name, table in NODE_TABLES.items()}

@@ -8,52 +8,69 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from forktrail_projectors.record import LogRecord
 
 EMPTY_ROOT = hashlib.sha256(b"").hexdigest()
-_ABSENT = 0xFFFFFFFF
+_ABSENT = struct.pack(">I", 0xFFFFFFFF)
+_pack_count = struct.Struct(">I").pack
+_pack_time = struct.Struct(">q").pack
+# Lengths and header names come again with every record.
+_COUNTS = [_pack_count(count) for count in range(1_024)]
 
 
 def record_hash(record: LogRecord) -> str:
     """Hex leaf hash of a record."""
-    parts = [struct.pack(">q", record.timestamp_ms), _prefixed(record.key), struct.pack(">I", len(record.headers))]
-    for name, value in record.headers:
-        parts += [_prefixed(name.encode()), _prefixed(value)]
-    parts.append(_prefixed(record.value))
-    return hashlib.sha256(b"\x00" + b"".join(parts)).hexdigest()
+    return leaf(record).hex()
 
 
-def grow(frontier: Sequence[str], size: int, leaf: str) -> tuple[str, ...]:
-    """The frontier after one more leaf.
+def leaf(record: LogRecord) -> bytes:
+    """Leaf hash of a record, 32 bytes."""
+    key, value = record.key, record.value
+    parts = [b"\x00", _pack_time(record.timestamp_ms), _ABSENT if key is None else _count(len(key)) + key]
+    parts.append(_count(len(record.headers)))
+    for name, content in record.headers:
+        encoded = name.encode()
+        parts += (_count(len(encoded)), encoded)
+        parts += (_ABSENT,) if content is None else (_count(len(content)), content)
+    parts += (_ABSENT,) if value is None else (_count(len(value)), value)
+    return hashlib.sha256(b"".join(parts)).digest()
+
+
+def grow(frontier: Sequence[str], size: int, leaves: Iterable[bytes]) -> tuple[str, ...]:
+    """The frontier after more leaves.
 
     Args:
         frontier: hex roots of the complete subtrees, largest first: one for each bit set in `size`.
         size: leaves so far.
-        leaf: hex hash of the new leaf.
+        leaves: hashes of the new leaves.
     """
-    roots = [*frontier, leaf]
-    while size & 1:  # two subtrees of one size become one of the next
-        right, left = roots.pop(), roots.pop()
-        roots.append(_node(left, right))
-        size >>= 1
-    return tuple(roots)
+    roots = [bytes.fromhex(root) for root in frontier]
+    for leaf in leaves:
+        roots.append(leaf)
+        complete = size
+        while complete & 1:  # two subtrees of one size become one of the next
+            right, left = roots.pop(), roots.pop()
+            roots.append(_node(left, right))
+            complete >>= 1
+        size += 1
+    return tuple(root.hex() for root in roots)
 
 
 def root(frontier: Sequence[str]) -> str:
     """Hex root of the tree with this frontier."""
     if not frontier:
         return EMPTY_ROOT
-    value = frontier[-1]
+    value = bytes.fromhex(frontier[-1])
     for left in reversed(frontier[:-1]):
-        value = _node(left, value)
-    return value
+        value = _node(bytes.fromhex(left), value)
+    return value.hex()
 
 
-def _node(left: str, right: str) -> str:
-    return hashlib.sha256(b"\x01" + bytes.fromhex(left) + bytes.fromhex(right)).hexdigest()
+def _node(left: bytes, right: bytes) -> bytes:
+    return hashlib.sha256(b"\x01" + left + right).digest()
 
 
-def _prefixed(data: bytes | None) -> bytes:
-    return struct.pack(">I", _ABSENT) if data is None else struct.pack(">I", len(data)) + data
+def _count(count: int) -> bytes:
+    return _COUNTS[count] if count < len(_COUNTS) else _pack_count(count)

@@ -5,7 +5,8 @@ The fold never asks a query. It names keys, gets rows, and returns changes; wher
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Protocol
 
@@ -13,6 +14,7 @@ Value = str | int | bool | tuple[str, ...] | None
 NodeId = str | int
 Row = Mapping[str, Value]
 End = Literal["source", "target"]
+_ENDS: tuple[End, End] = ("source", "target")
 
 
 class NodeKey(NamedTuple):
@@ -76,89 +78,114 @@ class RowSource(Protocol):
         ...
 
 
-class KeyNotPrefetched(LookupError):
-    """A rule read a key it had not named; the fold asks for it and runs the rule again."""
-
-    def __init__(self, key: Key) -> None:
-        super().__init__(f"key was not prefetched: {key}")
-        self.key = key
-
-
 class Overlay:
-    """Rows prefetched from a source, with the changes of the events folded since on top.
+    """Rows read from a source, with the changes of the events folded since on top.
 
-    Reading an unknown key raises KeyNotPrefetched; `prefetch` brings it in. A change is visible to the next read.
+    A row is read from the source once, when it is first asked for; `prefetch` reads many at once, where that is cheaper
+    than one by one. A change is visible to the next read.
     """
 
     def __init__(self, source: RowSource) -> None:
         self._source = source
-        self._nodes: dict[NodeKey, Row | None] = {}
-        self._edges: dict[EdgesKey, dict[EdgeKey, None]] = {}
+        self._nodes: defaultdict[str, dict[NodeId, Row | None]] = defaultdict(dict)
+        self._edges: defaultdict[str, dict[tuple[End, NodeKey], _Members]] = defaultdict(dict)
+        self._new_edges: defaultdict[str, list[EdgeKey]] = defaultdict(list)
         self.changes = Changes()
 
-    def prefetch(self, keys: Collection[Key]) -> None:
+    def prefetch(self, keys: Iterable[Key]) -> None:
         """Bring rows in from the source; keys already here are left as they are."""
-        nodes = [key for key in dict.fromkeys(keys) if isinstance(key, NodeKey) and key not in self._nodes]
-        edges = [key for key in dict.fromkeys(keys) if isinstance(key, EdgesKey) and key not in self._edges]
+        nodes: dict[NodeKey, None] = {}
+        edges: dict[EdgesKey, None] = {}
+        for key in keys:
+            if isinstance(key, NodeKey):
+                if key.id not in self._nodes[key.table]:
+                    nodes[key] = None
+            elif (key.end, key.node) not in self._edges[key.table]:
+                edges[key] = None
         if nodes:
             found = self._source.nodes(nodes)
             for node in nodes:
-                self._nodes[node] = found.get(node)
+                self._nodes[node.table][node.id] = found.get(node)
         if edges:
-            for key, members in self._source.edges(edges).items():
-                self._edges[key] = dict.fromkeys(members)
-                for edge in self.changes.edges:
-                    self._join(key, edge)
+            for at, members in self._source.edges(edges).items():
+                new = (edge for edge in self._new_edges[at.table] if _end(edge, at.end) == at.node)
+                self._edges[at.table][at.end, at.node] = _Members(members, new)
 
     def node(self, table: str, id: NodeId) -> Row | None:
-        """The row of a node, or None where there is none.
-
-        Raises:
-            KeyNotPrefetched: the key was not brought in.
-        """
-        key = NodeKey(table, id)
+        """The row of a node, or None where there is none."""
         try:
-            return self._nodes[key]
+            return self._nodes[table][id]
         except KeyError:
-            raise KeyNotPrefetched(key) from None
+            key = NodeKey(table, id)
+            self.prefetch((key,))
+            return self._nodes[table][id]
 
     def edges(self, table: str, end: End, node: NodeKey) -> tuple[EdgeKey, ...]:
-        """The relations of a table at a node's given end, sorted by key.
-
-        Raises:
-            KeyNotPrefetched: the key was not brought in.
-        """
-        key = EdgesKey(table, end, node)
-        try:
-            members = self._edges[key]
-        except KeyError:
-            raise KeyNotPrefetched(key) from None
-        return tuple(sorted(members, key=edge_order))
+        """The relations of a table at a node's given end, sorted by `edge_order`."""
+        here = self._edges[table]
+        members = here.get((end, node))
+        if members is None:
+            self.prefetch((EdgesKey(table, end, node),))
+            members = here[end, node]
+        return members.sorted()
 
     def put_node(self, key: NodeKey, row: Row) -> None:
-        """Set a node's whole row; its key must have been prefetched."""
-        before = self.node(*key)
-        self._nodes[key] = row
+        """Set a node's whole row."""
+        before = self.node(key.table, key.id)
+        self._nodes[key.table][key.id] = row
         earlier = self.changes.nodes.get(key)
         self.changes.nodes[key] = NodeChange(before if earlier is None else earlier.before, row)
+
+    def put_new_node(self, key: NodeKey, row: Row) -> None:
+        """Set the row of a node that is known to be new."""
+        self._nodes[key.table][key.id] = row
+        self.changes.nodes[key] = NodeChange(None, row)
 
     def put_edge(self, key: EdgeKey, row: Row) -> None:
         """Add a relation; adding one that this overlay added before changes nothing."""
         if key in self.changes.edges:
             return
         self.changes.edges[key] = row
-        for end, node in (("source", key.source), ("target", key.target)):
-            members = self._edges.get(EdgesKey(key.table, end, node))  # type: ignore[arg-type]  # a tuple of literals
-            if members is not None:
-                members[key] = None
+        self._new_edges[key.table].append(key)
+        here = self._edges.get(key.table)
+        if here:
+            for end in _ENDS:
+                members = here.get((end, _end(key, end)))
+                if members is not None:
+                    members.add(key)
 
     def flushed(self) -> None:
         """Forget the changes, once the source holds them; what was read and changed stays readable."""
         self.changes = Changes()
+        self._new_edges.clear()
 
-    def _join(self, key: EdgesKey, edge: EdgeKey) -> None:
-        if edge.table == key.table and (edge.source if key.end == "source" else edge.target) == key.node:
-            self._edges[key][edge] = None
+    def __len__(self) -> int:
+        """How many keys are here."""
+        return sum(map(len, self._edges.values())) + sum(map(len, self._nodes.values()))
+
+
+class _Members:
+    """The relations at one end of a node; sorted when asked for."""
+
+    __slots__ = ("_edges", "_sorted")
+
+    def __init__(self, edges: Iterable[EdgeKey], more: Iterable[EdgeKey]) -> None:
+        self._edges = dict.fromkeys(edges)
+        self._edges.update(dict.fromkeys(more))
+        self._sorted: tuple[EdgeKey, ...] | None = None
+
+    def add(self, edge: EdgeKey) -> None:
+        self._edges[edge] = None
+        self._sorted = None
+
+    def sorted(self) -> tuple[EdgeKey, ...]:
+        if self._sorted is None:
+            self._sorted = tuple(sorted(self._edges, key=edge_order))
+        return self._sorted
+
+
+def _end(edge: EdgeKey, end: End) -> NodeKey:
+    return edge.source if end == "source" else edge.target
 
 
 def edge_order(edge: EdgeKey) -> tuple[str, str, str, str, str]:

@@ -245,8 +245,8 @@ def codes_in(path: Path) -> Iterator[str]:
             continue
         name = getattr(node.func, "id", getattr(node.func, "attr", ""))
         place = CODE_ARGUMENT.get(name)
-        if name == "verdict" and isinstance(node.args[0], ast.Constant) and node.args[0].value == "void":
-            place = 1
+        if name == "Verdict" and len(node.args) > 2 and ast.unparse(node.args[1]) == "'void'":
+            place = 2
         if place is not None and isinstance(node.args[place], ast.Constant):
             yield str(node.args[place].value)  # type: ignore[attr-defined]  # checked in the line above
 

@@ -50,10 +50,7 @@ def tree_hash(leaves: list[str]) -> str:
 
 
 def frontier_of(leaves: list[str]) -> tuple[str, ...]:
-    frontier: tuple[str, ...] = ()
-    for size, leaf in enumerate(leaves):
-        frontier = grow(frontier, size, leaf)
-    return frontier
+    return grow((), 0, map(bytes.fromhex, leaves))
 
 
 def test_the_empty_trees_root_is_that_of_rfc_6962() -> None:
@@ -69,7 +66,8 @@ def test_roots_of_all_sizes_to_130_are_those_of_the_definition() -> None:
     leaves = [leaf_hash(bytes([number])) for number in range(130)]
     frontier: tuple[str, ...] = ()
     for size, leaf in enumerate(leaves):
-        frontier = grow(frontier, size, leaf)
+        frontier = grow(frontier, size, [bytes.fromhex(leaf)])
+        assert frontier == frontier_of(leaves[: size + 1])
         assert len(frontier) == (size + 1).bit_count()
         assert root(frontier) == tree_hash(leaves[: size + 1]), size + 1
 

@@ -7,7 +7,6 @@ import pytest
 from forktrail_projectors.state import (
     EdgeKey,
     EdgesKey,
-    KeyNotPrefetched,
     NodeChange,
     NodeKey,
     Overlay,
@@ -41,16 +40,20 @@ def _at(edge: EdgeKey, key: EdgesKey) -> bool:
     return edge.table == key.table and (edge.source if key.end == "source" else edge.target) == key.node
 
 
-def test_a_key_that_was_not_prefetched_is_named() -> None:
-    overlay = Overlay(Source({CASE: {"id": "c"}}, [ATTEMPT]))
-    with pytest.raises(KeyNotPrefetched) as node:
-        overlay.node(*CASE)
-    with pytest.raises(KeyNotPrefetched) as edges:
-        overlay.edges("ATTEMPTS", "target", TEST)
-    with pytest.raises(KeyNotPrefetched) as put:
-        overlay.put_node(CASE, {"id": "c"})
-    assert [caught.value.key for caught in (node, edges, put)] == [CASE, AT_TEST, CASE]
-    assert not overlay.changes
+def test_what_was_not_prefetched_is_read_from_the_source_once() -> None:
+    source = Source({CASE: {"id": "c"}}, [ATTEMPT])
+    overlay = Overlay(source)
+    for _ in range(2):
+        assert overlay.node(*CASE) == {"id": "c"}
+        assert overlay.node(*TEST) is None
+        assert overlay.edges("ATTEMPTS", "target", TEST) == (ATTEMPT,)
+    assert source.asked == [CASE, TEST, AT_TEST]
+
+
+def test_a_changed_node_knows_what_the_source_held() -> None:
+    overlay = Overlay(Source({CASE: {"id": "c"}}))
+    overlay.put_node(CASE, {"id": "c", "status": "proposed"})
+    assert overlay.changes.nodes == {CASE: NodeChange({"id": "c"}, {"id": "c", "status": "proposed"})}
 
 
 def test_prefetched_rows_and_relations_are_the_sources() -> None:

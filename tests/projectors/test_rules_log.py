@@ -56,6 +56,8 @@ def test_an_opening_makes_the_run_its_goal_first_revision_admin_and_budgets() ->
         NodeKey("Budget", "cases"): {"limit": None, "used": 0},
         NodeKey("Budget", "http-requests"): {"limit": None, "used": 0},
         NodeKey("Budget", "finding-depth"): {"limit": None, "used": 0},
+        NodeKey("Budget", "events"): {"limit": None, "used": None},
+        NodeKey("Budget", "cause-depth"): {"limit": None, "used": 0},
     }
     expected: dict[object, dict[str, object]] = {key: {"id": key.id, **row, **stamp} for key, row in domain.items()}
     digest = hashlib.sha256(story.records[0].value or b"").hexdigest()
@@ -75,7 +77,7 @@ def test_an_opening_makes_the_run_its_goal_first_revision_admin_and_budgets() ->
         "signer": ADMIN.key_id,
         "value_sha256": digest,
     }
-    expected[NodeKey("Identity", id)] = {"id": id, "offset": 0, "value_sha256": digest}
+    expected[NodeKey("Identity", id)] = {"id": id, "offset": 0, "depth": 0}
     expected |= {EdgeKey("PRODUCED", event, key): {} for key in domain}
     assert story.rows() == expected
 
@@ -197,3 +199,38 @@ def test_keys_of_all_roles_sign_for_their_holders() -> None:
         ("ravi", ("reviewer",)),
         ("runner-1", ("runner",)),
     ]
+
+
+def test_a_log_may_be_as_long_as_its_budget_and_an_admin_may_go_on() -> None:
+    story = Story()
+    story.open()
+    story.register("root")
+    limit = len(story.records) + 3
+    assert story.budget("events", limit).valid
+    verdicts = [story.tell(story.event(events.ReportFiled, test_id="root", summary="")) for _ in range(3)]
+    assert [(verdict.offset < limit, verdict.reason) for verdict in verdicts] == [
+        (True, ""),
+        (True, ""),
+        (False, "budget_exhausted"),
+    ]
+    assert verdicts[-1].detail == f"events: {limit + 1} of {limit}"
+    assert story.budget("events", None).valid
+    assert story.tell(story.event(events.ReportFiled, test_id="root", summary="")).valid
+
+
+def test_depth_among_causes_is_one_more_than_the_deepest_cause_of_this_log() -> None:
+    story = Story()
+    story.open()
+    story.register("root")
+
+    def report(*causes: str) -> tuple[str, object]:
+        event = story.event(events.ReportFiled, causes=list(causes), test_id="root", summary="")
+        assert story.tell(event).valid
+        return event.meta.event_id, story.row("Identity", event.meta.event_id)["depth"]
+
+    first, at_first = report()
+    second, at_second = report(first)
+    _, at_third = report(first, second, "00000000-0000-7000-8000-0000000000ff")
+    _, of_a_stranger = report("00000000-0000-7000-8000-0000000000ff")
+    assert [at_first, at_second, at_third, of_a_stranger] == [0, 1, 2, 0]
+    assert story.row("Budget", "cause-depth")["used"] == 2

@@ -217,6 +217,26 @@ def a_proposal_deeper_than_allowed(story: Story) -> LogRecord:
     return proposed(story, "leaf", [finding])
 
 
+@case(EVIDENCE, "budget_exhausted", takes_id=True)
+def a_report_past_the_number_of_events(story: Story) -> LogRecord:
+    two_tests(story)
+    length_with_the_budget_itself = len(story.records) + 1
+    assert story.budget("events", length_with_the_budget_itself).valid
+    return story.record(story.event(events.ReportFiled, test_id="root", summary=""))
+
+
+@case(EVIDENCE, "budget_exhausted", takes_id=True)
+def a_report_too_far_from_the_first_cause(story: Story) -> LogRecord:
+    two_tests(story)
+    assert story.budget("cause-depth", 1).valid
+    chain: list[str] = []
+    for _ in range(2):
+        event = story.event(events.ReportFiled, causes=chain[-1:], test_id="root", summary="")
+        assert story.tell(event).valid
+        chain.append(event.meta.event_id)
+    return story.record(story.event(events.ReportFiled, causes=chain, test_id="root", summary=""))
+
+
 # Approvals.
 
 

@@ -6,6 +6,7 @@ import threading
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
+from typing import ClassVar
 
 from forktrail_projectors.graph import reads
 from forktrail_projectors.graph.checks import check_rows, edge_table, node_table
@@ -39,6 +40,8 @@ class CypherGraph:
     itself; then, and always on kuzu, whose next update after a rollback may fail, every further call says that it must
     be closed and opened again. An in-memory graph is lost by that.
     """
+
+    prefetch_pays: ClassVar = True
 
     def __init__(self, database: Database) -> None:
         """Take over an open database; use `open` or `in_memory`."""

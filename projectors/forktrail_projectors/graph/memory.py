@@ -1,39 +1,57 @@
 """A graph in Python's memory: no file and no Cypher; for rules, rebuilds, diffs and unit tests.
 
-Rows lie as tuples in column order, and relations once per pair of tables with both ends indexed, so that a relation
-between known nodes repeats no key and no column name.
+Rows lie as tuples in column order. Relations lie as parallel lists, one set for each pair of node tables, and are
+indexed by their ends only once somebody asks for those of an end: most are never asked for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import ClassVar
 
 from forktrail_projectors.graph.checks import check_rows, edge_table, node_table
 from forktrail_projectors.graph.protocol import Cursor
 from forktrail_projectors.graph.schema import EDGE_TABLES, NODE_TABLES
-from forktrail_projectors.state import Changes, EdgeKey, EdgesKey, NodeId, NodeKey, Row, Value, edge_order
+from forktrail_projectors.state import Changes, EdgeKey, EdgesKey, End, NodeId, NodeKey, Row, Value, edge_order
 from forktrail_schemas.errors import GraphError, GraphUnavailable
 
 _Values = tuple[Value, ...]
 
 
-@dataclass
+@dataclass(slots=True)
 class _Relations:
-    """The relations of one table between one pair of node tables."""
+    """The relations of one table between one pair of node tables, in the order they came."""
 
-    rows: dict[tuple[NodeId, NodeId], _Values] = field(default_factory=dict)
-    targets: dict[NodeId, list[NodeId]] = field(default_factory=dict)
-    sources: dict[NodeId, list[NodeId]] = field(default_factory=dict)
+    sources: list[NodeId] = field(default_factory=list)
+    targets: list[NodeId] = field(default_factory=list)
+    values: list[_Values] = field(default_factory=list)
+    # By end and node, the nodes at the other end; None until the first question.
+    index: dict[End, dict[NodeId, list[NodeId]]] | None = None
 
     def add(self, source: NodeId, target: NodeId, values: _Values) -> None:
-        self.rows[source, target] = values
-        self.targets.setdefault(source, []).append(target)
-        self.sources.setdefault(target, []).append(source)
+        self.sources.append(source)
+        self.targets.append(target)
+        self.values.append(values)
+        if self.index is not None:
+            self.index["source"].setdefault(source, []).append(target)
+            self.index["target"].setdefault(target, []).append(source)
+
+    def others(self, end: End, node: NodeId) -> list[NodeId]:
+        """The nodes at the other end of the relations that have `node` at this one."""
+        if self.index is None:
+            self.index = {"source": {}, "target": {}}
+            for source, target in zip(self.sources, self.targets, strict=True):
+                self.index["source"].setdefault(source, []).append(target)
+                self.index["target"].setdefault(target, []).append(source)
+        return self.index[end].get(node, [])
 
 
 class MemoryGraph:
     """Implements `Graph`. A commit that raises leaves the graph as it was and usable."""
+
+    prefetch_pays: ClassVar = False
 
     def __init__(self) -> None:
         self._cursor: Cursor | None = None
@@ -71,12 +89,11 @@ class MemoryGraph:
         self._refuse_if_closed()
         check_rows(changes)
         self._check_existence(changes)
-        for key, change in changes.nodes.items():
-            row = change.after
-            self._nodes[key.table][key.id] = tuple([row[name] for name in NODE_TABLES[key.table].columns])
-        for edge, row in changes.edges.items():
-            values = tuple([row[name] for name in EDGE_TABLES[edge.table].columns])
-            self._relations_of(edge).add(edge.source.id, edge.target.id, values)
+        for (table, id), change in changes.nodes.items():
+            self._nodes[table][id] = _VALUES[table](change.after)
+        for (name, source, target), row in changes.edges.items():
+            values = _VALUES[name](row)
+            self._relations[name, (source.table, target.table)].add(source.id, target.id, values)
         self._cursor = cursor
 
     def rows(self) -> Iterator[tuple[NodeKey | EdgeKey, Row]]:
@@ -87,7 +104,7 @@ class MemoryGraph:
                 yield NodeKey(name, id), dict(zip(table.columns, values, strict=True))
         for (name, (source_table, target_table)), relations in self._relations.items():
             columns = EDGE_TABLES[name].columns
-            for (source, target), values in relations.rows.items():
+            for source, target, values in zip(relations.sources, relations.targets, relations.values, strict=True):
                 edge = EdgeKey(name, NodeKey(source_table, source), NodeKey(target_table, target))
                 yield edge, dict(zip(columns, values, strict=True))
 
@@ -99,29 +116,45 @@ class MemoryGraph:
 
     def _edges_at(self, key: EdgesKey) -> Iterator[EdgeKey]:
         for pair in edge_table(key.table).pairs:
-            relations = self._relations[key.table, pair]
             source_table, target_table = pair
+            relations = self._relations[key.table, pair]
             if key.end == "source" and source_table == key.node.table:
-                for target in relations.targets.get(key.node.id, ()):
+                for target in relations.others("source", key.node.id):
                     yield EdgeKey(key.table, key.node, NodeKey(target_table, target))
             elif key.end == "target" and target_table == key.node.table:
-                for source in relations.sources.get(key.node.id, ()):
+                for source in relations.others("target", key.node.id):
                     yield EdgeKey(key.table, NodeKey(source_table, source), key.node)
 
     def _check_existence(self, changes: Changes) -> None:
-        for key, change in changes.nodes.items():
+        nodes = changes.nodes
+        for key, change in nodes.items():
             if (change.before is None) == (key.id in self._nodes[key.table]):
                 raise GraphError(f"{key} {'exists' if change.before is None else 'does not exist'}")
         for edge in changes.edges:
-            for end in (edge.source, edge.target):
-                if end.id not in self._nodes[end.table] and end not in changes.nodes:
-                    raise GraphError(f"{edge} has an end that does not exist")
-            if (edge.source.id, edge.target.id) in self._relations_of(edge).rows:
-                raise GraphError(f"{edge} exists")
+            _, source, target = edge
+            if self._is_old(source, changes) and self._is_old(target, changes):
+                relations = self._relations[edge.table, (source.table, target.table)]
+                if target.id in relations.others("source", source.id):
+                    raise GraphError(f"{edge} exists")
 
-    def _relations_of(self, edge: EdgeKey) -> _Relations:
-        return self._relations[edge.table, (edge.source.table, edge.target.table)]
+    def _is_old(self, node: NodeKey, changes: Changes) -> bool:
+        """Whether a node was there before the changes; raises where it isn't even after them."""
+        change = changes.nodes.get(node)
+        if change is not None:
+            return change.before is not None
+        if node.id not in self._nodes[node.table]:
+            raise GraphError(f"{node}, an end of a relation, does not exist")
+        return True
 
     def _refuse_if_closed(self) -> None:
         if self._closed:
             raise GraphUnavailable("the graph is closed")
+
+
+def _values_of(columns: Collection[str]) -> Callable[[Row], _Values]:
+    names = tuple(columns)
+    # itemgetter gives a bare value for one name and takes no fewer.
+    return itemgetter(*names) if len(names) > 1 else lambda row: tuple(row[name] for name in names)
+
+
+_VALUES = {name: _values_of(table.columns) for name, table in (NODE_TABLES | EDGE_TABLES).items()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from forktrail_projectors.state import Changes, EdgeKey, EdgesKey, NodeKey, Row, Value
 
@@ -42,7 +42,12 @@ class Graph(Protocol):
     """A projection's rows and its cursor.
 
     One writer at a time. `commit` is atomic: after a crash the graph holds all of it or none.
+
+    Attributes:
+        prefetch_pays: reading many rows at once is cheaper than one by one.
     """
+
+    prefetch_pays: ClassVar[bool]
 
     def cursor(self) -> Cursor | None:
         """Where the graph stands; None before the first commit."""

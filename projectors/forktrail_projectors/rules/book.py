@@ -1,4 +1,4 @@
-"""Which rule serves which event type, and the keys it will surely read."""
+"""Which rule serves which event type, and which keys to read beforehand."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from forktrail_projectors.rules import evidence, log
-from forktrail_projectors.rules.context import RUN
 from forktrail_projectors.state import EdgesKey, Key, NodeKey
 from forktrail_schemas import events as types
 from forktrail_schemas.events.base import Event
@@ -21,7 +20,7 @@ Keys = Callable[[Any], Iterable[Key]]
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule and the keys that follow from the event alone; those that depend on state are asked for in rounds."""
+    """A rule, and the keys it will read that follow from the event alone, so that a batch's can be read at once."""
 
     apply: Apply
     keys: Keys
@@ -43,15 +42,9 @@ def _case(event: Any) -> Iterable[Key]:
     yield NodeKey("Case", event.case_id)
 
 
-def _review(event: types.ReviewDecided) -> Iterable[Key]:
-    yield NodeKey("Case", event.case_id)
-    yield NodeKey("Setting", log.SAME_PERSON_MAY_REVIEW)
-
-
 def _opening(event: types.RunOpened) -> Iterable[Key]:
     yield NodeKey("Key", key_id(event.admin_public_key))
     yield NodeKey("Revision", event.revision)
-    yield from (NodeKey("Budget", name) for name in log.BUDGETS)
 
 
 def _attempt(event: types.ReportFiled | types.TestProposed) -> Iterable[Key]:
@@ -59,13 +52,11 @@ def _attempt(event: types.ReportFiled | types.TestProposed) -> Iterable[Key]:
     yield test
     yield EdgesKey("ATTEMPTS", "target", test)
     yield EdgesKey("REQUIRES", "source", test)
-    yield from (NodeKey("Budget", name) for name in (log.CASES, log.FINDING_DEPTH))
 
 
 def _observation(event: types.ObservationRecorded) -> Iterable[Key]:
     yield NodeKey("Case", event.case_id)
     yield NodeKey("TestCase", event.test_id)
-    yield NodeKey("Budget", log.HTTP_REQUESTS)
 
 
 def _registration(event: types.TestRegistered) -> Iterable[Key]:
@@ -88,7 +79,7 @@ RULES: Mapping[type[Event], Rule] = {
     types.ApprovalDecided: Rule(evidence.approval_decided, lambda event: [NodeKey("Case", event.subject.id)]),
     types.TestStarted: Rule(evidence.case_started, _case),
     types.ObservationRecorded: Rule(evidence.observation_recorded, _observation),
-    types.ReviewDecided: Rule(evidence.review_decided, _review),
+    types.ReviewDecided: Rule(evidence.review_decided, _case),
     types.RevisionAdvanced: Rule(evidence.revision_advanced, lambda event: [NodeKey("Revision", event.to_revision)]),
     types.RetryRequested: Rule(evidence.retry_requested, _case),
     types.FindingWithdrawn: Rule(evidence.finding_withdrawn, lambda event: [NodeKey("Finding", event.finding_id)]),
@@ -96,8 +87,7 @@ RULES: Mapping[type[Event], Rule] = {
 
 
 def keys(event: Event) -> Iterable[Key]:
-    """The keys that folding an event reads for sure: its identity, its causes, the run, and its rule's own."""
-    yield RUN
+    """The keys that folding an event reads and few others do: its identity, its causes, and its rule's own."""
     yield NodeKey("Identity", event.meta.event_id)
     yield from (NodeKey("Identity", cause) for cause in event.meta.causes)
     rule = RULES.get(type(event))

@@ -36,18 +36,24 @@ class Signer(NamedTuple):
     public_key: str
 
 
-@dataclass
+@dataclass(slots=True)
 class Context(Generic[E]):
     """One event in front of its rule.
 
     Changes are staged and take effect only when the rule ends without refusing. A rule reads first, then stages: it
     doesn't see its own staged changes.
+
+    Attributes:
+        causes: offsets of the events that led to this one, as far as this log has taken their ids.
+        depth: one more than the deepest of its causes; 0 without any.
     """
 
     event: E
     offset: int
     signer: Signer | None
     overlay: Overlay
+    causes: tuple[int, ...] = ()
+    depth: int = 0
     staged_nodes: dict[NodeKey, dict[str, Value]] = field(default_factory=dict)
     staged_edges: list[EdgeKey] = field(default_factory=list)
 
@@ -80,7 +86,7 @@ class Context(Generic[E]):
     def create(self, table: str, id: str, **values: Value) -> NodeKey:
         """Stage a new node; refuses the event where its id is taken."""
         key = NodeKey(table, id)
-        if self.node(table, id) is not None or key in self.staged_nodes:
+        if key in self.staged_nodes or self.overlay.node(table, id) is not None:
             raise Refused("id_collision", f"{table} {id}")
         self.staged_nodes[key] = values
         return key

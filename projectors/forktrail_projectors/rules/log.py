@@ -24,8 +24,11 @@ SETTINGS: dict[str, tuple[str, ...]] = {SAME_PERSON_MAY_REVIEW: ("false", "true"
 CASES = "cases"
 HTTP_REQUESTS = "http-requests"
 FINDING_DEPTH = "finding-depth"
-# Every budget that the evidence rules keep. The depth budget's `used` is the deepest case so far.
-BUDGETS = (CASES, HTTP_REQUESTS, FINDING_DEPTH)
+EVENTS = "events"
+CAUSE_DEPTH = "cause-depth"
+# Every budget that the rules keep. `used` of a depth is the deepest so far; that of events is the log's length, which
+# no row repeats.
+BUDGETS = (CASES, HTTP_REQUESTS, FINDING_DEPTH, EVENTS, CAUSE_DEPTH)
 
 
 def run_opened(ctx: Context[RunOpened]) -> None:
@@ -57,7 +60,7 @@ def run_opened(ctx: Context[RunOpened]) -> None:
         revoked=False,
     )
     for name in BUDGETS:
-        ctx.create("Budget", name, limit=None, used=0)
+        ctx.create("Budget", name, limit=None, used=None if name == EVENTS else 0)
 
 
 def run_closed(ctx: Context[RunClosed]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from forktrail_projectors.rules.context import Context, Refused, number, text
+from forktrail_projectors.rules.log import CAUSE_DEPTH, EVENTS
 from forktrail_projectors.state import NodeKey, Row
 from forktrail_schemas.events.base import Event
 
@@ -50,6 +51,22 @@ def check_budget(ctx: Context[Event], name: str, amount: int) -> None:
     limit = budget["limit"]
     if isinstance(limit, int) and amount > limit:
         raise Refused("budget_exhausted", f"{name}: {amount} of {limit}")
+
+
+def check_log_budgets(ctx: Context[Event]) -> None:
+    """Refuse what would make the log longer, or a chain of causes deeper, than its budget; notes the deepest so far.
+
+    An admin may always speak, so that a budget can be raised and a run closed.
+    """
+    events, depth = ctx.node("Budget", EVENTS), ctx.node("Budget", CAUSE_DEPTH)
+    if events is None or depth is None or ctx.event.ROLE == "admin":
+        return
+    limit = events["limit"]
+    if isinstance(limit, int) and ctx.offset >= limit:
+        raise Refused("budget_exhausted", f"{EVENTS}: {ctx.offset + 1} of {limit}")
+    check_budget(ctx, CAUSE_DEPTH, ctx.depth)
+    if ctx.depth > number(depth, "used"):
+        ctx.update("Budget", CAUSE_DEPTH, used=ctx.depth)
 
 
 def used(ctx: Context[Event], name: str) -> int:

@@ -395,7 +395,13 @@ class TestSettingsBudgetsRevisions:
         forktrail.ok("budget", run, "cases=10", "http-requests=5")
         forktrail.ok("budget", run, "http-requests=none")
         shown = {row["budget"]: row["limit"] for row in forktrail.ok("budget", run, "--format", "json").json}
-        assert shown == {"cases": 10, "finding-depth": None, "http-requests": None}
+        assert shown == {"cases": 10, "cause-depth": None, "events": None, "finding-depth": None, "http-requests": None}
+
+    def test_what_is_used_of_the_events_is_the_logs_length(self, forktrail: CommandLine, run: str) -> None:
+        forktrail.ok("budget", run, "events=100")
+        length = forktrail.ok("run", "show", run, "--format", "json").json["next_offset"]
+        rows = {row["budget"]: row for row in forktrail.ok("budget", run, "--format", "json").json}
+        assert rows["events"] == {"budget": "events", "limit": 100, "used": length}
 
     def test_a_revision_is_advanced_once(self, forktrail: CommandLine, run: str) -> None:
         forktrail.ok("revision", "advance", run, "r2", "--key", "olga", "--reason", "deployed")
