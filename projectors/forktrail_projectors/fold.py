@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from forktrail_projectors import authority
 from forktrail_projectors.graph.schema import NODE_TABLES
@@ -27,8 +27,7 @@ from forktrail_schemas.wire import decode, writer_schema
 FOLD_VERSION = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Decoded:
+class Decoded(NamedTuple):
     """A record with what can be told from it alone.
 
     Attributes:
@@ -91,10 +90,10 @@ def _judge(decoded: Decoded, overlay: Overlay) -> tuple[Verdict, Context[Event] 
         return _second(decoded, event, number(identity, "offset"), overlay), None, False
     context: Context[Event] | None = None
     try:
-        _check_place(event, record, overlay)
+        run = _check_place(event, record, overlay)
         signer = authority.check_signature(event, record, overlay)
         causes, depth = _causes(event, overlay)
-        context = Context(event, record.offset, signer, overlay, causes, depth)
+        context = Context(event, record.offset, signer, overlay, run, causes, depth)
         check_log_budgets(context)
         RULES[type(event)].apply(context)
     except Refused as refusal:
@@ -119,15 +118,18 @@ def _causes(event: Event, overlay: Overlay) -> tuple[tuple[int, ...], int]:
 
     A cause outside this log, or one refused for what it is, has no node to point from.
     """
-    known = [overlay.node("Identity", cause) for cause in event.meta.causes]
-    rows = [row for row in known if row is not None]
-    if not rows:
-        return (), 0
-    return tuple(number(row, "offset") for row in rows), 1 + max(number(row, "depth") for row in rows)
+    offsets: list[int] = []
+    depth = 0
+    for cause in event.meta.causes:
+        identity = overlay.node("Identity", cause)
+        if identity is not None:
+            offsets.append(number(identity, "offset"))
+            depth = max(depth, 1 + number(identity, "depth"))
+    return tuple(offsets), depth
 
 
-def _check_place(event: Event, record: LogRecord, overlay: Overlay) -> None:
-    """Refuse what comes before the run is open, after it is closed, for another run, or under headers that lie."""
+def _check_place(event: Event, record: LogRecord, overlay: Overlay) -> Row | None:
+    """The run's row; refuses what comes before its opening, after its close, for another run or under false headers."""
     run = overlay.node(*RUN)
     if run is None and not isinstance(event, RunOpened):
         raise Refused("run_not_open", takes_id=False)
@@ -140,6 +142,7 @@ def _check_place(event: Event, record: LogRecord, overlay: Overlay) -> None:
         raise Refused("header_mismatch", header, takes_id=False)
     if run is not None and run["status"] == "closed":
         raise Refused("run_closed")
+    return run
 
 
 def _event_row(decoded: Decoded, verdict: Verdict, context: Context[Event] | None) -> Row:

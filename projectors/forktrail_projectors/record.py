@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 VerdictKind = Literal["valid", "duplicate", "void", "unreadable", "unhandled"]
 
@@ -31,8 +31,7 @@ class LogRecord:
     headers: tuple[tuple[str, bytes | None], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(NamedTuple):
     """What became of the record at an offset.
 
     Attributes:

@@ -69,6 +69,10 @@ class Changes:
 class RowSource(Protocol):
     """Where rows are read from: a graph, or an overlay on one."""
 
+    def node(self, table: str, id: NodeId) -> Row | None:
+        """The row of a node, or None where there is none."""
+        ...
+
     def nodes(self, keys: Collection[NodeKey]) -> dict[NodeKey, Row]:
         """Rows of the nodes that exist; the others are absent from the answer."""
         ...
@@ -109,29 +113,28 @@ class Overlay:
         if edges:
             for at, members in self._source.edges(edges).items():
                 new = (edge for edge in self._new_edges[at.table] if _end(edge, at.end) == at.node)
-                self._edges[at.table][at.end, at.node] = _Members(members, new)
+                self._edges[at.table][at.end, at.node] = _Members(at.end, members, new)
 
     def node(self, table: str, id: NodeId) -> Row | None:
         """The row of a node, or None where there is none."""
+        here = self._nodes[table]
         try:
-            return self._nodes[table][id]
+            return here[id]
         except KeyError:
-            key = NodeKey(table, id)
-            self.prefetch((key,))
-            return self._nodes[table][id]
+            row = here[id] = self._source.node(table, id)
+            return row
 
     def edges(self, table: str, end: End, node: NodeKey) -> tuple[EdgeKey, ...]:
         """The relations of a table at a node's given end, sorted by `edge_order`."""
-        here = self._edges[table]
-        members = here.get((end, node))
-        if members is None:
-            self.prefetch((EdgesKey(table, end, node),))
-            members = here[end, node]
-        return members.sorted()
+        return self._members(table, end, node).edges()
+
+    def neighbours(self, table: str, end: End, node: NodeKey) -> tuple[NodeKey, ...]:
+        """The nodes at the other end of a node's relations, in the order of `edges`."""
+        return self._members(table, end, node).others()
 
     def put_node(self, key: NodeKey, row: Row) -> None:
         """Set a node's whole row."""
-        before = self.node(key.table, key.id)
+        before = self.node(*key)
         self._nodes[key.table][key.id] = row
         earlier = self.changes.nodes.get(key)
         self.changes.nodes[key] = NodeChange(before if earlier is None else earlier.before, row)
@@ -159,29 +162,44 @@ class Overlay:
         self.changes = Changes()
         self._new_edges.clear()
 
+    def _members(self, table: str, end: End, node: NodeKey) -> _Members:
+        here = self._edges[table]
+        members = here.get((end, node))
+        if members is None:
+            self.prefetch((EdgesKey(table, end, node),))
+            members = here[end, node]
+        return members
+
     def __len__(self) -> int:
         """How many keys are here."""
         return sum(map(len, self._edges.values())) + sum(map(len, self._nodes.values()))
 
 
 class _Members:
-    """The relations at one end of a node; sorted when asked for."""
+    """The relations at one end of a node; sorted when they are asked for."""
 
-    __slots__ = ("_edges", "_sorted")
+    __slots__ = ("_all", "_end", "_others", "_sorted")
 
-    def __init__(self, edges: Iterable[EdgeKey], more: Iterable[EdgeKey]) -> None:
-        self._edges = dict.fromkeys(edges)
-        self._edges.update(dict.fromkeys(more))
+    def __init__(self, end: End, edges: Iterable[EdgeKey], more: Iterable[EdgeKey]) -> None:
+        self._end = end
+        self._all = dict.fromkeys(edges)
+        self._all.update(dict.fromkeys(more))
         self._sorted: tuple[EdgeKey, ...] | None = None
+        self._others: tuple[NodeKey, ...] | None = None
 
     def add(self, edge: EdgeKey) -> None:
-        self._edges[edge] = None
-        self._sorted = None
+        self._all[edge] = None
+        self._sorted = self._others = None
 
-    def sorted(self) -> tuple[EdgeKey, ...]:
+    def edges(self) -> tuple[EdgeKey, ...]:
         if self._sorted is None:
-            self._sorted = tuple(sorted(self._edges, key=edge_order))
+            self._sorted = tuple(sorted(self._all, key=edge_order))
         return self._sorted
+
+    def others(self) -> tuple[NodeKey, ...]:
+        if self._others is None:
+            self._others = tuple(edge.target if self._end == "source" else edge.source for edge in self.edges())
+        return self._others
 
 
 def _end(edge: EdgeKey, end: End) -> NodeKey:

@@ -57,15 +57,30 @@ def test_a_row_is_shake_256_of_its_table_key_and_columns() -> None:
     }
     text = '[["Revision","r1"],["r1",1,"ü",0,null,2]]'
     number = int.from_bytes(hashlib.shake_256(text.encode()).digest(256))
-    assert digest.row_number(key, row) == number
     assert of({key: row}) == hashlib.sha256(number.to_bytes(256)).hexdigest()
 
 
-def test_a_relation_is_shake_256_of_its_table_ends_and_columns() -> None:
-    edge = EdgeKey("ENABLES", NodeKey("Finding", "f"), NodeKey("Capability", "c"))
-    text = '[["ENABLES","Finding","f","Capability","c"],["e",7]]'
+def test_a_record_is_shake_256_of_its_offset_its_rows_in_the_logs_tables_and_its_relations() -> None:
+    """Worked by hand, whatever order the rows come in: nodes sorted, then relations sorted."""
+    this, cause = NodeKey("Event", 7), NodeKey("Event", 3)
+    finding, capability = NodeKey("Finding", "f"), NodeKey("Capability", "c")
+    rows: dict[NodeKey | EdgeKey, Row] = {
+        EdgeKey("PRODUCED", this, finding): {},
+        EdgeKey("ENABLES", finding, capability): {"created_event": "e", "created_offset": 7},
+        NodeKey("Identity", "e"): {"id": "e", "offset": 7, "depth": 2},
+        EdgeKey("CAUSED", cause, this): {},
+        this: {**dict.fromkeys(NODE_TABLES["Event"].columns), "offset": 7, "id": "e", "verdict": "valid"},
+    }
+    text = (
+        '[7,[["Event",7,"e",null,"valid",null,null,null,null,null,null,null,null,null],["Identity","e",7,2]],'
+        '[["CAUSED","Event",3,"Event",7],["ENABLES","Finding","f","Capability","c","e",7],'
+        '["PRODUCED","Event",7,"Finding","f"]]]'
+    )
     number = int.from_bytes(hashlib.shake_256(text.encode()).digest(256))
-    assert digest.row_number(edge, {"created_event": "e", "created_offset": 7}) == number
+    assert of(rows) == hashlib.sha256(number.to_bytes(256)).hexdigest()
+    nodes = {key: NodeChange(None, row) for key, row in rows.items() if isinstance(key, NodeKey)}
+    edges = {key: row for key, row in rows.items() if isinstance(key, EdgeKey)}
+    assert digest.state_digest(digest.advance(digest.EMPTY, Changes(nodes, edges))) == of(rows)
 
 
 def test_the_order_of_rows_makes_no_difference() -> None:

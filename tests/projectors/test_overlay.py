@@ -8,6 +8,7 @@ from forktrail_projectors.state import (
     EdgeKey,
     EdgesKey,
     NodeChange,
+    NodeId,
     NodeKey,
     Overlay,
     Row,
@@ -26,6 +27,9 @@ class Source:
         self._nodes = nodes or {}
         self._edges = edges
         self.asked: list[NodeKey | EdgesKey] = []
+
+    def node(self, table: str, id: NodeId) -> Row | None:
+        return self.nodes([NodeKey(table, id)]).get(NodeKey(table, id))
 
     def nodes(self, keys: Collection[NodeKey]) -> dict[NodeKey, Row]:
         self.asked += keys

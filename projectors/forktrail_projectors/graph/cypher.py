@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import ClassVar
 
@@ -18,7 +19,7 @@ from forktrail_projectors.graph.schema import EDGE_TABLES, NODE_TABLES
 from forktrail_projectors.graph.session import Session, Sessions
 from forktrail_projectors.graph.tables import create_or_check_tables
 from forktrail_projectors.graph.writes import ROWS_PER_STATEMENT, changed_columns, statements
-from forktrail_projectors.state import Changes, EdgeKey, EdgesKey, NodeKey, Row, Value, edge_order
+from forktrail_projectors.state import Changes, EdgeKey, EdgesKey, NodeId, NodeKey, Row, Value, edge_order
 from forktrail_schemas.errors import GraphBusy, GraphError, GraphUnavailable
 
 # Until a CHECKPOINT the engine keeps the old versions of updated columns, up to 20 KiB for each (commit, column, block
@@ -28,6 +29,13 @@ OLD_VERSIONS_MAX = 4_096
 ROWS_BEFORE_REPLANNING = 500
 # A commit's updates of one column are taken to touch at most so many blocks.
 BLOCKS_PER_COLUMN = 16
+
+Running = Callable[[Callable[[], None]], AbstractContextManager[object]]
+
+
+def _alone(interrupt: Callable[[], None]) -> AbstractContextManager[object]:
+    """What `query` enters where nobody means to end it."""
+    return nullcontext()
 
 
 class CypherGraph:
@@ -102,6 +110,11 @@ class CypherGraph:
         """Where the graph stands; None before the first commit."""
         self._refuse_if_unusable()
         return self._cursor
+
+    def node(self, table: str, id: NodeId) -> Row | None:
+        """The whole row of a node, or None where there is none."""
+        key = NodeKey(table, id)
+        return self.nodes((key,)).get(key)
 
     def nodes(self, keys: Collection[NodeKey]) -> dict[NodeKey, Row]:
         """Whole rows of the nodes that exist: one lookup by primary key for each table asked for."""
@@ -199,7 +212,12 @@ class CypherGraph:
                         yield edge, reads.row(joins.columns, values)
 
     def query(
-        self, cypher: str, parameters: Mapping[str, Value] | None = None, *, timeout_ms: int | None = None
+        self,
+        cypher: str,
+        parameters: Mapping[str, Value] | None = None,
+        *,
+        timeout_ms: int | None = None,
+        running: Running = _alone,
     ) -> Table:
         """Run one read-only statement.
 
@@ -209,6 +227,8 @@ class CypherGraph:
         Args:
             parameters: a value for every `$name`.
             timeout_ms: the most milliseconds that the engine may take; None sets no limit.
+            running: entered around the statement with what another thread may call meanwhile to end it; it may take
+                several calls, until the query fails with code `query_timeout`.
 
         Raises:
             InvalidInput: the statement doesn't parse, writes, touches files or settings, or is more than one.
@@ -217,7 +237,7 @@ class CypherGraph:
         self._refuse_if_unusable()
         given = parameters or {}
         check_read_only(cypher, given)
-        with self._readers.one() as session:
+        with self._readers.one() as session, running(session.interrupt):
             return session.answer(cypher, given, timeout_ms)
 
     def close(self) -> None:

@@ -64,6 +64,13 @@ class MemoryGraph:
         self._refuse_if_closed()
         return self._cursor
 
+    def node(self, table: str, id: NodeId) -> Row | None:
+        """The whole row of a node, a copy, or None where there is none."""
+        self._refuse_if_closed()
+        columns = node_table(table).columns
+        values = self._nodes[table].get(id)
+        return None if values is None else dict(zip(columns, values, strict=True))
+
     def nodes(self, keys: Collection[NodeKey]) -> dict[NodeKey, Row]:
         """Whole rows of the nodes that exist; a row is a copy."""
         self._refuse_if_closed()

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
-from forktrail_projectors.state import Changes, EdgeKey, EdgesKey, NodeKey, Row, Value
+from forktrail_projectors.state import Changes, EdgeKey, EdgesKey, NodeId, NodeKey, Row, Value
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,10 @@ class Graph(Protocol):
 
     def cursor(self) -> Cursor | None:
         """Where the graph stands; None before the first commit."""
+        ...
+
+    def node(self, table: str, id: NodeId) -> Row | None:
+        """The whole row of a node, or None where there is none."""
         ...
 
     def nodes(self, keys: Collection[NodeKey]) -> dict[NodeKey, Row]:

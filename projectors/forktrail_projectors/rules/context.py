@@ -44,6 +44,7 @@ class Context(Generic[E]):
     doesn't see its own staged changes.
 
     Attributes:
+        opened: the run's row as it was before this event; None before RunOpened.
         causes: offsets of the events that led to this one, as far as this log has taken their ids.
         depth: one more than the deepest of its causes; 0 without any.
     """
@@ -52,6 +53,7 @@ class Context(Generic[E]):
     offset: int
     signer: Signer | None
     overlay: Overlay
+    opened: Row | None = None
     causes: tuple[int, ...] = ()
     depth: int = 0
     staged_nodes: dict[NodeKey, dict[str, Value]] = field(default_factory=dict)
@@ -60,7 +62,8 @@ class Context(Generic[E]):
     @property
     def run(self) -> Row:
         """The run's row; there is one, since every rule but RunOpened's comes after it."""
-        return self.existing("Run", "run", "run_not_open")
+        assert self.opened is not None
+        return self.opened
 
     @property
     def revision(self) -> str:
@@ -80,8 +83,7 @@ class Context(Generic[E]):
 
     def neighbours(self, table: str, end: End, node: NodeKey) -> tuple[NodeKey, ...]:
         """The nodes at the other end of a node's relations, in a fixed order."""
-        edges = self.overlay.edges(table, end, node)
-        return tuple(edge.target if end == "source" else edge.source for edge in edges)
+        return self.overlay.neighbours(table, end, node)
 
     def create(self, table: str, id: str, **values: Value) -> NodeKey:
         """Stage a new node; refuses the event where its id is taken."""
