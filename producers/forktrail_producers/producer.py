@@ -35,6 +35,7 @@ from forktrail_schemas.wire import encode
 DELIVERY_TIMEOUT_SECONDS = 30.0
 PARTITION_BY_KEY = -1
 _POLL_SECONDS = 0.1
+_RECORDS_PER_POLL = 100
 
 
 def meta(
@@ -114,13 +115,16 @@ class Producer:
     def _write(self, records: list[_Record]) -> None:
         for topic in dict.fromkeys(record.topic for record in records):
             self._check_topic(topic)
-        for record in records:
+        for count, record in enumerate(records):
             self._send(record)
-        while any(record.waiting for record in records):
-            self._kafka.poll(_POLL_SECONDS)
-        for record in records:
-            if record.error is not None:
-                raise self._failure(record.error)
+            if count % _RECORDS_PER_POLL == 0:
+                self._kafka.poll(0)
+        for record in records:  # they are acknowledged in about the order they were sent in
+            while record.offset is None and record.error is None:
+                self._kafka.poll(_POLL_SECONDS)
+        failed = next((record.error for record in records if record.error is not None), None)
+        if failed is not None:
+            raise self._failure(failed)
 
     def _check_topic(self, topic: str) -> None:
         # librdkafka would wait half a minute for a topic that isn't there.
@@ -149,7 +153,6 @@ class Producer:
             except BufferError:  # the queue is full: let some of it leave
                 self._kafka.poll(_POLL_SECONDS)
             else:
-                self._kafka.poll(0)
                 return
 
     def _failure(self, error: KafkaError) -> ForktrailError:
@@ -161,7 +164,7 @@ class Producer:
         return failure
 
 
-@dataclass
+@dataclass(slots=True)
 class _Record:
     """One record on its way."""
 
@@ -173,10 +176,6 @@ class _Record:
     partition: int = 0
     offset: int | None = None
     error: KafkaError | None = None
-
-    @property
-    def waiting(self) -> bool:
-        return self.offset is None and self.error is None
 
     def delivered(self, error: KafkaError | None, message: Message) -> None:
         if error is not None:

@@ -7,6 +7,7 @@ type asks, and then the type's rule. What fails before the rule is refused for w
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -157,14 +158,19 @@ def _event_row(decoded: Decoded, verdict: Verdict, context: Context[Event] | Non
         "reason": verdict.reason,
         "detail": verdict.detail,
         # The run's own id stays out of rows: the same records give the same digest in a fork.
-        "subject": event.subject_id if event and event.SUBJECT != "meta.run" else None,
-        "goal": event.meta.goal if event else None,
+        "subject": _shared(event.subject_id) if event and event.SUBJECT != "meta.run" else None,
+        "goal": _shared(event.meta.goal) if event else None,
         "actor_kind": actor.kind if actor else None,
-        "actor": actor.id if actor else None,
+        "actor": _shared(actor.id) if actor else None,
         "occurred_at": event.meta.occurred_at if event else None,
         "signer": context.signer.key_id if context and context.signer else None,
         "value_sha256": decoded.value_sha256,
     }
+
+
+def _shared(name: str | None) -> str | None:
+    """The one copy of a text that many events repeat; a graph in memory would hold each."""
+    return None if name is None else sys.intern(name)
 
 
 def _put_staged(context: Context[Event], overlay: Overlay) -> None:

@@ -19,6 +19,7 @@ BATCH_BYTES = 16_777_216
 # So many at a time: a record may have megabytes, and all of them are in memory before the first is looked at.
 CONSUME_RECORDS = 50
 FETCH_WAIT_MS = 10
+FOLLOW_SECONDS = 0.2
 _NO_LEADER = (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE)
 _RETRY_SECONDS = 0.1
 
@@ -139,16 +140,28 @@ class LogReader:
         raise LogUnavailable(f"offset {offset} of {self._run} gave no record", run=self._run, offset=offset)
 
     def follow(self, start: int) -> Iterator[list[LogRecord]]:
-        """The records from `start` on, for ever; yields an empty list about once a second while nothing comes."""
+        """The records from `start` on, for ever, in batches as they come; an empty one where nothing comes for a moment.
+
+        Raises:
+            ForeignTransaction: an offset is missing.
+            LogUnavailable: Kafka refused. While it doesn't answer, nothing comes.
+        """
         expected = start
         with log_errors(self._bootstrap_servers):
             self._consumer.assign([TopicPartition(self._topic, 0, start)])
             while True:
-                batch = []
-                for message in self._consumer.consume(CONSUME_RECORDS, timeout=1.0):
-                    expected = self._checked(message, expected)
-                    if message.error() is None:
-                        batch.append(_log_record(message))
+                batch: list[LogRecord] = []
+                size = 0
+                # The client waits until it has as many as it was asked for, so at first it is asked for one.
+                messages = self._consumer.consume(1, timeout=FOLLOW_SECONDS)
+                while messages:
+                    for message in messages:
+                        expected = self._checked(message, expected)
+                        if message.error() is None:
+                            batch.append(_log_record(message))
+                            size += len(message)
+                    full = len(batch) >= BATCH_RECORDS or size >= BATCH_BYTES
+                    messages = [] if full else self._consumer.consume(CONSUME_RECORDS, timeout=0)
                 yield batch
 
     def close(self) -> None:
@@ -186,22 +199,18 @@ def _log_record(message: Message) -> LogRecord:
     return LogRecord(
         offset=offset,
         timestamp_ms=timestamp_ms,
-        key=_bytes(message.key()),
-        value=_bytes(message.value()),
+        key=message.key(),
+        value=message.value(),
         headers=_headers(message),
     )
 
 
 def _headers(message: Message) -> tuple[tuple[str, bytes | None], ...]:
-    # The client's type allows a mapping, which it takes when sending; what it gives is a list of pairs.
+    # The client's types allow what it takes when sending; what it gives is a list of pairs, and bytes.
     try:
-        pairs = cast("list[tuple[str, bytes | str | None]]", message.headers() or [])
+        pairs = cast("list[tuple[str, bytes | None]]", message.headers() or [])
         # Where a name isn't UTF-8, the client returns a result with an error left set: depending on how warm this code
         # is, Python raises at the call or at the next step, so that step belongs in here.
-        return tuple((name, _bytes(value)) for name, value in pairs)
+        return tuple(pairs)
     except (SystemError, UnicodeDecodeError):
         return UNREADABLE_HEADERS
-
-
-def _bytes(data: bytes | str | None) -> bytes | None:
-    return data.encode() if isinstance(data, str) else data

@@ -6,7 +6,7 @@ indexed by their ends only once somebody asks for those of an end: most are neve
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import ClassVar
@@ -48,6 +48,40 @@ class _Relations:
         return self.index[end].get(node, [])
 
 
+class _Rows:
+    """The rows of one table by id. Those whose ids are the numbers from 0 on lie in a list, which takes less memory."""
+
+    __slots__ = ("_by_id", "_by_number")
+
+    def __init__(self) -> None:
+        self._by_number: list[_Values] = []
+        self._by_id: dict[NodeId, _Values] = {}
+
+    def __contains__(self, id: NodeId) -> bool:
+        return self.get(id) is not None
+
+    def get(self, id: NodeId) -> _Values | None:
+        if isinstance(id, int) and 0 <= id < len(self._by_number):
+            return self._by_number[id]
+        return self._by_id.get(id)
+
+    def put(self, id: NodeId, values: _Values) -> None:
+        if id == len(self._by_number) and id not in self._by_id:
+            self._by_number.append(values)
+        elif isinstance(id, int) and 0 <= id < len(self._by_number):
+            self._by_number[id] = values
+        else:
+            self._by_id[id] = values
+
+    def __iter__(self) -> Iterator[tuple[NodeId, _Values]]:
+        yield from enumerate(self._by_number)
+        yield from self._by_id.items()
+
+    def values(self) -> list[_Values]:
+        """All of them, those with numbers first."""
+        return [*self._by_number, *self._by_id.values()]
+
+
 class MemoryGraph:
     """Implements `Graph`. A commit that raises leaves the graph as it was and usable."""
 
@@ -56,7 +90,7 @@ class MemoryGraph:
     def __init__(self) -> None:
         self._cursor: Cursor | None = None
         self._closed = False
-        self._nodes: dict[str, dict[NodeId, _Values]] = {name: {} for name in NODE_TABLES}
+        self._nodes = {name: _Rows() for name in NODE_TABLES}
         self._relations = {(name, pair): _Relations() for name, table in EDGE_TABLES.items() for pair in table.pairs}
 
     def cursor(self) -> Cursor | None:
@@ -97,7 +131,7 @@ class MemoryGraph:
         check_rows(changes)
         self._check_existence(changes)
         for (table, id), change in changes.nodes.items():
-            self._nodes[table][id] = _VALUES[table](change.after)
+            self._nodes[table].put(id, _VALUES[table](change.after))
         for (name, source, target), row in changes.edges.items():
             values = _VALUES[name](row)
             self._relations[name, (source.table, target.table)].add(source.id, target.id, values)
@@ -107,13 +141,24 @@ class MemoryGraph:
         """Every node, then every relation, with whole rows; don't commit while reading on."""
         self._refuse_if_closed()
         for name, table in NODE_TABLES.items():
-            for id, values in self._nodes[name].items():
+            for id, values in self._nodes[name]:
                 yield NodeKey(name, id), dict(zip(table.columns, values, strict=True))
         for (name, (source_table, target_table)), relations in self._relations.items():
             columns = EDGE_TABLES[name].columns
             for source, target, values in zip(relations.sources, relations.targets, relations.values, strict=True):
                 edge = EdgeKey(name, NodeKey(source_table, source), NodeKey(target_table, target))
                 yield edge, dict(zip(columns, values, strict=True))
+
+    def node_values(self, table: str) -> Sequence[_Values]:
+        """The rows of a node table as tuples in column order; the same order as long as nothing is committed."""
+        return self._nodes[table].values()
+
+    def edge_values(
+        self, table: str, pair: tuple[str, str]
+    ) -> tuple[Sequence[NodeId], Sequence[NodeId], Sequence[_Values]]:
+        """The relations of a table between a pair of node tables, in the order they came: both ends, and the rows."""
+        relations = self._relations[table, pair]
+        return relations.sources, relations.targets, relations.values
 
     def close(self) -> None:
         """Forget everything; further calls fail."""
