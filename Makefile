@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test unit lint format generate lock clean
+.PHONY: help setup demo test unit bench chaos lint format generate lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -29,6 +29,12 @@ test: $(STAMP) ## all tests, on a real broker
 
 unit: $(STAMP) ## the tests that need no broker
 	@$(BIN)/python -m pytest -q -m 'not broker' --numprocesses auto --maxprocesses 4 --dist loadfile
+
+bench: $(STAMP) ## the benchmarks, medians of five (ARGS='--quick', '--only fold', '--profile fold')
+	@PYTHONPATH=tests $(BIN)/python -m benchmarks $(ARGS)
+
+chaos: $(STAMP) ## 300 kills under load, and what must hold after them (ARGS='--kills 30', '--seed N')
+	@PYTHONPATH=tests $(BIN)/python -m chaos $(ARGS)
 
 lint: $(STAMP) ## types, style, import rules, generated files
 	@$(BIN)/ruff check .

@@ -179,21 +179,23 @@ def _put_staged(context: Context[Event], overlay: Overlay) -> None:
     event = NodeKey("Event", offset)
     for cause in context.causes:
         overlay.put_edge(EdgeKey("CAUSED", NodeKey("Event", cause), event), {})
-    for key, values in context.staged_nodes.items():
+    for key, values in context.new_nodes.items():
+        new = {**_BLANK[key.table], **values, "id": key.id, "created_event": event_id, "created_offset": offset}
+        overlay.put_new_node(key, _changed(key, new, event_id, offset))
+        overlay.put_edge(EdgeKey("PRODUCED", event, key), {})
+    for key, values in context.changed_nodes.items():
         before = overlay.node(*key)
-        if before is None:
-            row = dict(_BLANK[key.table])
-            row.update(values)
-            row.update(id=key.id, created_event=event_id, created_offset=offset)
-            overlay.put_edge(EdgeKey("PRODUCED", event, key), {})
-        else:
-            row = {**before, **values}
-        row["changed_event"], row["changed_offset"] = event_id, offset
-        assert len(row) == len(_BLANK[key.table]), f"{key.table} has no column {sorted(values)}"
-        overlay.put_node(key, row)
+        assert before is not None, f"a rule changes {key}, which isn't there"
+        overlay.put_node(key, _changed(key, {**before, **values}, event_id, offset))
     stamp: Row = {"created_event": event_id, "created_offset": offset}
-    for edge in context.staged_edges:
+    for edge in context.new_edges:
         overlay.put_edge(edge, stamp)
+
+
+def _changed(key: NodeKey, row: dict[str, Value], event_id: str, offset: int) -> Row:
+    row["changed_event"], row["changed_offset"] = event_id, offset
+    assert len(row) == len(_BLANK[key.table]), f"{key.table} has other columns than {sorted(row)}"
+    return row
 
 
 _BLANK: dict[str, dict[str, Value]] = {name: dict.fromkeys(table.columns) for name, table in NODE_TABLES.items()}

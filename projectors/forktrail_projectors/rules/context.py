@@ -56,8 +56,9 @@ class Context(Generic[E]):
     opened: Row | None = None
     causes: tuple[int, ...] = ()
     depth: int = 0
-    staged_nodes: dict[NodeKey, dict[str, Value]] = field(default_factory=dict)
-    staged_edges: list[EdgeKey] = field(default_factory=list)
+    new_nodes: dict[NodeKey, dict[str, Value]] = field(default_factory=dict)
+    changed_nodes: dict[NodeKey, dict[str, Value]] = field(default_factory=dict)
+    new_edges: list[EdgeKey] = field(default_factory=list)
 
     @property
     def run(self) -> Row:
@@ -88,25 +89,25 @@ class Context(Generic[E]):
     def create(self, table: str, id: str, **values: Value) -> NodeKey:
         """Stage a new node; refuses the event where its id is taken."""
         key = NodeKey(table, id)
-        if key in self.staged_nodes or self.overlay.node(table, id) is not None:
+        if key in self.new_nodes or self.overlay.node(table, id) is not None:
             raise Refused("id_collision", f"{table} {id}")
-        self.staged_nodes[key] = values
+        self.new_nodes[key] = values
         return key
 
     def ensure(self, table: str, id: str) -> NodeKey:
         """Stage a node that only has an id, unless it is there already."""
         key = NodeKey(table, id)
-        if self.node(table, id) is None and key not in self.staged_nodes:
-            self.staged_nodes[key] = {}
+        if key not in self.new_nodes and self.node(table, id) is None:
+            self.new_nodes[key] = {}
         return key
 
     def update(self, table: str, id: str, **values: Value) -> None:
-        """Stage new values for some columns of a node."""
-        self.staged_nodes.setdefault(NodeKey(table, id), {}).update(values)
+        """Stage new values for some columns of a node that is there."""
+        self.changed_nodes.setdefault(NodeKey(table, id), {}).update(values)
 
     def relate(self, table: str, source: NodeKey, target: NodeKey) -> None:
         """Stage a relation."""
-        self.staged_edges.append(EdgeKey(table, source, target))
+        self.new_edges.append(EdgeKey(table, source, target))
 
 
 def text(row: Row, column: str) -> str:

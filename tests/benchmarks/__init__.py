@@ -1,0 +1,1 @@
+"""Benchmarks: `make bench` runs them and prints one table. README.md beside this file says how to read it."""

@@ -1,0 +1,1 @@
+"""The benchmarks, one module each, found by being here; a module is what `benchmarks.catalog.Benchmark` says."""
