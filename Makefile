@@ -36,12 +36,13 @@ bench: $(STAMP) ## the benchmarks, medians of five (ARGS='--quick', '--only fold
 chaos: $(STAMP) ## 300 kills under load, and what must hold after them (ARGS='--kills 30', '--seed N')
 	@PYTHONPATH=tests $(BIN)/python -m chaos $(ARGS)
 
-lint: $(STAMP) ## types, style, import rules, generated files
+lint: $(STAMP) ## types, style, import rules, generated files, compatible schemas
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 	@$(BIN)/python -m forktrail_schemas.generate --check
+	@$(BIN)/python -m forktrail_schemas.compatibility --check
 
 format: $(STAMP) ## lay out the code
 	@$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format --quiet .

@@ -64,7 +64,9 @@ GROUPS: tuple[CommandGroup, ...] = (
             "set": Command("set", "change settings of a run"),
             "budget": Command("budget", "show or set the budgets of a run"),
             "revision": Command("revision", "advance the active revision of a run"),
+            "schema": Command("schema", "list or show schemas, declare one in a run, publish them for other tools"),
             "tail": Command("tail", "print the events of a run with their verdicts"),
+            "dead": Command("dead", "list, show, resend or acknowledge records refused for what they are"),
         },
     ),
     CommandGroup(
@@ -86,8 +88,9 @@ GROUPS: tuple[CommandGroup, ...] = (
     CommandGroup(
         "Graph",
         {
-            "project": Command("project", "fold a run into its graph, or rebuild the graph"),
+            "project": Command("project", "fold a run into its graph, once or as events come, or rebuild the graph"),
             "query": Command("query", "ask a run's graph in Cypher, read-only"),
+            "shell": Command("shell", "ask interactively, with completion, history and paging, as the run goes on"),
             "why-not": Command("why_not", "say why a test is not eligible"),
         },
     ),

@@ -1,4 +1,4 @@
-"""Recomputes stored evidence: digest, receipt, and the outcome, from the stored bytes and the registry alone."""
+"""Reads stored evidence, and recomputes it: digest, receipt and outcome, from the bytes and the registry alone."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from forktrail_lab.exchange.outcome import judge
-from forktrail_lab.exchange.transcript import parse_evidence
+from forktrail_lab.exchange.transcript import Transcript, parse_evidence
 from forktrail_lab.registry.file import definition_sha256, find_test
 from forktrail_lab.registry.model import Registry
 from forktrail_producers.blobs import BlobStore
 from forktrail_projectors.graph.protocol import Queryable
 from forktrail_projectors.receipts import Statement, fault_of
 from forktrail_projectors.rules.context import Signer
+from forktrail_projectors.state import Row
 from forktrail_schemas.errors import Corruption, NotFound
 
 _OBSERVATIONS = """
@@ -36,6 +37,31 @@ class EvidenceCheck:
     outcome: str
     evidence_sha256: str
     faults: tuple[str, ...]
+
+
+def stored_evidence(blobs: BlobStore, observation: Row) -> tuple[bytes, Transcript]:
+    """The bytes that an observation rests on, which are those that its runner signed for, and what they say.
+
+    Raises:
+        EvidenceMissing: they are not in the store.
+        Corruption: other bytes are, or such as no runner writes.
+    """
+    data = blobs.get(str(observation["evidence_sha256"]))
+    return data, parse_evidence(data)
+
+
+def confirm_of_case(transcript: Transcript, case_id: str, run: str) -> None:
+    """Refuse evidence that a runner recorded for another case than its own.
+
+    Raises:
+        Corruption: it is another's (code `evidence_invalid`).
+    """
+    if transcript.case_id != case_id:
+        raise Corruption(
+            f"what was stored for {case_id} is the evidence of {transcript.case_id}",
+            code="evidence_invalid",
+            hint=f"`forktrail evidence verify {run}` tells all that is wrong",
+        )
 
 
 def check_evidence(graph: Queryable, blobs: BlobStore, registry: Registry) -> list[EvidenceCheck]:

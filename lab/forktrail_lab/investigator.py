@@ -16,9 +16,10 @@ from forktrail_lab.registry.catalog import confirmed_candidate, registry_of_run
 from forktrail_producers.blobs import BlobStore
 from forktrail_producers.producer import meta
 from forktrail_projectors.discovery import Candidate, RunState, all_eligible_tests, run_state
-from forktrail_projectors.projection import Projection, Say, open_projection
+from forktrail_projectors.projection import open_projection
 from forktrail_projectors.rules.log import CASES, FINDING_DEPTH
 from forktrail_projectors.submit import Submission, submit
+from forktrail_projectors.view import RunView, Say
 from forktrail_schemas.errors import Corruption, ForktrailError, GraphError
 from forktrail_schemas.events import TestProposed
 from forktrail_schemas.ids import derived_id
@@ -134,7 +135,7 @@ def _concluded(submission: Submission, event: TestProposed, chosen: Candidate, n
 
 
 def _checked(
-    projection: Projection, blobs: BlobStore, chosen: Candidate, state: RunState, registry_file: Path | None
+    projection: RunView, blobs: BlobStore, chosen: Candidate, state: RunState, registry_file: Path | None
 ) -> list[str]:
     """Check a candidate against registry, findings, evidence and budgets; returns the events it follows from."""
     graph = projection.graph

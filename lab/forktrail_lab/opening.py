@@ -1,4 +1,4 @@
-"""Opening a run: its topic, RunOpened, the registry's tests, and last its line in the directory.
+"""Opening a run: its topic, RunOpened, the registry's tests, schemas for others, and last its line in the directory.
 
 A run is listed only once all before is durable. Opening again completes what a kill left, and nothing twice.
 """
@@ -13,6 +13,7 @@ from forktrail_producers.blobs import BlobStore
 from forktrail_producers.directory import Directory
 from forktrail_producers.kafka import Topics
 from forktrail_producers.producer import Producer, meta
+from forktrail_producers.schema_topic import SchemaTopic, built_in_schemas
 from forktrail_projectors.graph.memory import MemoryGraph
 from forktrail_projectors.projection import fold_in_memory
 from forktrail_projectors.projector import verdict_of_row
@@ -67,6 +68,7 @@ def open_run(settings: Settings, opening: Opening) -> Opened:
         began = opener.begin()
         opener.refuse_another()
         registered = opener.register()
+        SchemaTopic(settings.bootstrap_servers).publish(built_in_schemas(), producer)
         opener.announce()
     return Opened(began, registered)
 

@@ -26,11 +26,12 @@ from forktrail_producers.blobs import BlobStore
 from forktrail_producers.producer import Producer, meta
 from forktrail_projectors.graph.protocol import Queryable
 from forktrail_projectors.lock import owned
-from forktrail_projectors.projection import Projection, Say, open_projection
+from forktrail_projectors.projection import open_projection
 from forktrail_projectors.receipts import Statement, sign_receipt
 from forktrail_projectors.rules.reasons import in_words
 from forktrail_projectors.state import Value
 from forktrail_projectors.submit import Submission, submit
+from forktrail_projectors.view import RunView, Say
 from forktrail_schemas.errors import GraphBusy, NotFound
 from forktrail_schemas.events import ObservationRecorded, TestStarted
 from forktrail_schemas.events.base import Event
@@ -283,7 +284,7 @@ class Runner:
     def _meta(self, case: Case, cause: str) -> dict[str, object]:
         return meta(self._lane.run, *self._holder, causes=[cause], goal=case.goal)
 
-    def _open(self) -> AbstractContextManager[Projection]:
+    def _open(self) -> AbstractContextManager[RunView]:
         return open_projection(self._settings, self._lane.run, say=self._say)
 
 

@@ -9,11 +9,11 @@ the fold (`forktrail_projectors.submit` returns the verdict).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 
-from confluent_kafka import KafkaError, Message
+from confluent_kafka import KafkaError, KafkaException, Message
 from confluent_kafka import Producer as KafkaProducer
 
 from forktrail_producers.kafka import (
@@ -26,7 +26,7 @@ from forktrail_producers.kafka import (
 )
 from forktrail_schemas.errors import ForktrailError, InvalidEvent, LogUnavailable, NotFound
 from forktrail_schemas.events.base import Event
-from forktrail_schemas.headers import Headers, headers_of
+from forktrail_schemas.headers import headers_of
 from forktrail_schemas.ids import new_event_id, now_micros
 from forktrail_schemas.signatures import SigningKey
 from forktrail_schemas.topics import run_topic
@@ -34,6 +34,8 @@ from forktrail_schemas.wire import encode
 
 DELIVERY_TIMEOUT_SECONDS = 30.0
 PARTITION_BY_KEY = -1
+
+RawHeaders = Sequence[tuple[str, bytes | None]]
 _POLL_SECONDS = 0.1
 _RECORDS_PER_POLL = 100
 
@@ -99,6 +101,19 @@ class Producer:
         self._write(prepared)
         return [record.offset for record in prepared if record.offset is not None]
 
+    def emit_raw(self, run: str, key: bytes | None, value: bytes | None, headers: RawHeaders) -> int:
+        """Append a record as it is to a run, unchecked; returns its offset once it is durable.
+
+        Raises:
+            InvalidEvent: it is larger than Kafka takes.
+            NotFound: the run doesn't exist.
+            LogUnavailable: see `emit`.
+        """
+        record = _Record(run_topic(run), key, value, headers, now_micros() // 1000)
+        self._write([record])
+        assert record.offset is not None
+        return record.offset
+
     def emit_keyed(self, topic: str, key: str, value: bytes) -> None:
         """Write a record to a topic that isn't a run's, to the partition of its key; durable on return.
 
@@ -152,6 +167,8 @@ class Producer:
                 )
             except BufferError:  # the queue is full: let some of it leave
                 self._kafka.poll(_POLL_SECONDS)
+            except KafkaException as error:  # too large for the client itself, say
+                raise self._failure(error.args[0]) from error
             else:
                 return
 
@@ -169,9 +186,9 @@ class _Record:
     """One record on its way."""
 
     topic: str
-    key: str
-    value: bytes
-    headers: Headers
+    key: str | bytes | None
+    value: bytes | None
+    headers: RawHeaders
     timestamp_ms: int
     partition: int = 0
     offset: int | None = None

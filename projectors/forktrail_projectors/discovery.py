@@ -6,7 +6,7 @@ active revision) and no attempt of it stands in that revision. A test that requi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -15,29 +15,34 @@ from forktrail_projectors.state import Value
 from forktrail_schemas.errors import GraphUnavailable, NotFound
 
 PAGE_SIZE = 100
+TESTS_PER_QUERY = 1_000
 # How a reason begins that names findings of other revisions.
 HISTORY = "  history, not current: "
 
-# Every aggregate is DISTINCT: kuzu 0.11.3 answers NULL where one grouping mixes DISTINCT with plain ones.
-_ELIGIBLE = """
-MATCH (f:Finding)-[:ENABLES]->(c:Capability)<-[:REQUIRES]-(t:TestCase)
-WHERE f.revision = $revision AND NOT f.withdrawn
-WITH t, count(DISTINCT c.id) AS met, max(DISTINCT f.depth) AS deepest,
-     collect(DISTINCT {finding: f.id, capability: c.id}) AS support
+# From the findings to the tests, each capability once: there may be thousands of findings and of attempts. Between two
+# nodes there is one relation at most, so plain counts are right; kuzu 0.11.3 answers NULL where they mix with DISTINCT.
+_RANKED = """
+MATCH (f:Finding)-[:ENABLES]->(c:Capability) WHERE f.revision = $revision AND NOT f.withdrawn
+WITH DISTINCT c
+MATCH (c)<-[:REQUIRES]-(t:TestCase)
+WITH t, count(*) AS met
 MATCH (t)-[:REQUIRES]->(r:Capability)
-WITH t, met, deepest, support, count(DISTINCT r.id) AS required
+WITH t, met, count(*) AS required
 WHERE met = required
   AND NOT EXISTS { MATCH (t)<-[:ATTEMPTS]-(a:`Case`) WHERE a.revision = $revision AND NOT a.retried }
+RETURN t.id AS test, t.impact AS impact ORDER BY impact DESC, test
 """
-_PAGE = (
-    _ELIGIBLE
-    + """
-RETURN t.id AS test, t.asset AS asset, t.impact AS impact, t.title AS title, t.requests_max AS requests_max,
-       t.definition_sha256 AS definition_sha256, deepest, support
-ORDER BY impact DESC, test ASC SKIP $skip LIMIT $limit
+# OPTIONAL, since without it the engine goes through all relations instead of those of these tests.
+_SUPPORT = """
+UNWIND $tests AS id
+MATCH (t:TestCase) WHERE t.id = id
+WITH t
+OPTIONAL MATCH (t)-[:REQUIRES]->(c:Capability)
+WITH t, c
+OPTIONAL MATCH (c)<-[:ENABLES]-(f:Finding) WHERE f.revision = $revision AND NOT f.withdrawn
+RETURN t.id AS test, t.asset AS asset, t.title AS title, t.impact AS impact, t.requests_max AS requests_max,
+       t.definition_sha256 AS definition_sha256, c.id AS capability, f.id AS finding, f.depth AS depth
 """
-)
-_TOTAL = _ELIGIBLE + "RETURN count(DISTINCT t.id) AS total"
 
 _RUN = "MATCH (r:Run) RETURN r.active_revision, r.status, r.goal, r.last_case, r.last_case_offset"
 _TEST = "MATCH (t:TestCase {id: $test}) RETURN t.asset, t.impact"
@@ -219,20 +224,13 @@ def run_state(graph: Queryable) -> RunState:
 
 def eligible_tests(graph: Queryable, revision: str, *, skip: int = 0, limit: int = PAGE_SIZE) -> Page:
     """One page of the eligible tests."""
-    parameters: Mapping[str, Value] = {"revision": revision, "skip": skip, "limit": limit}
-    table = graph.query(_PAGE, parameters)
-    total = graph.query(_TOTAL, {"revision": revision}).rows[0][0]
-    return Page(tuple(_candidate(dict(zip(table.columns, row, strict=True))) for row in table.rows), cast(int, total))
+    ranked = _ranked(graph, revision)
+    return Page(tuple(_candidates(graph, revision, ranked[skip : skip + limit])), len(ranked))
 
 
 def all_eligible_tests(graph: Queryable, revision: str) -> list[Candidate]:
-    """All eligible tests, page by page."""
-    found: list[Candidate] = []
-    while True:
-        page = eligible_tests(graph, revision, skip=len(found))
-        found += page.candidates
-        if not page.candidates or len(found) >= page.total:
-            return found
+    """All eligible tests, by impact descending and then id."""
+    return _candidates(graph, revision, _ranked(graph, revision))
 
 
 def why_not(graph: Queryable, test_id: str) -> WhyNot:
@@ -266,15 +264,34 @@ def why_not(graph: Queryable, test_id: str) -> WhyNot:
     return WhyNot(test_id, revision, gaps, attempt, needs_report=not required)
 
 
-def _candidate(row: dict[str, object]) -> Candidate:
-    pairs = cast("list[dict[str, str]]", row["support"])
+def _ranked(graph: Queryable, revision: str) -> list[str]:
+    return [str(row[0]) for row in graph.query(_RANKED, {"revision": revision}).rows]
+
+
+def _candidates(graph: Queryable, revision: str, tests: Sequence[str]) -> list[Candidate]:
+    """The tests with what they rest on, without those whose support has gone since they were found eligible."""
+    found: list[Candidate] = []
+    for start in range(0, len(tests), TESTS_PER_QUERY):
+        asked = tests[start : start + TESTS_PER_QUERY]
+        table = graph.query(_SUPPORT, {"tests": tuple(asked), "revision": revision})
+        rows: dict[str, list[dict[str, object]]] = {test: [] for test in asked}
+        for values in table.rows:
+            row = dict(zip(table.columns, values, strict=True))
+            rows[str(row["test"])].append(row)
+        found += [_candidate(members) for members in rows.values() if all(row["finding"] for row in members)]
+    return found
+
+
+def _candidate(rows: Sequence[dict[str, object]]) -> Candidate:
+    """A test, given a row for each pair of a required capability and a finding that provides it."""
+    test = rows[0]
     return Candidate(
-        test_id=str(row["test"]),
-        asset_id=str(row["asset"]),
-        title=str(row["title"]),
-        impact=cast(int, row["impact"]),
-        requests_max=cast(int, row["requests_max"]),
-        definition_sha256=str(row["definition_sha256"]),
-        depth=1 + cast(int, row["deepest"]),
-        support=tuple(sorted(Support(pair["finding"], pair["capability"]) for pair in pairs)),
+        test_id=str(test["test"]),
+        asset_id=str(test["asset"]),
+        title=str(test["title"]),
+        impact=cast(int, test["impact"]),
+        requests_max=cast(int, test["requests_max"]),
+        definition_sha256=str(test["definition_sha256"]),
+        depth=1 + max(cast(int, row["depth"]) for row in rows),
+        support=tuple(sorted(Support(str(row["finding"]), str(row["capability"])) for row in rows)),
     )

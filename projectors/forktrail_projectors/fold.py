@@ -18,14 +18,15 @@ from forktrail_projectors.rules.book import RULES, keys
 from forktrail_projectors.rules.context import RUN, Context, Refused, number, text
 from forktrail_projectors.rules.support import check_log_budgets
 from forktrail_projectors.state import EdgeKey, Key, NodeKey, Overlay, Row, Value
+from forktrail_schemas.declared import ForeignRecord
 from forktrail_schemas.errors import EventUnreadable, InvalidEvent
 from forktrail_schemas.events import RunOpened
 from forktrail_schemas.events.base import Event
 from forktrail_schemas.headers import contradiction
 from forktrail_schemas.record import Record
-from forktrail_schemas.wire import decode, writer_schema
+from forktrail_schemas.wire import decode, decode_declared, foreign_fingerprint, writer_schema
 
-FOLD_VERSION = 1
+FOLD_VERSION = 2
 
 
 class Decoded(NamedTuple):
@@ -34,12 +35,15 @@ class Decoded(NamedTuple):
     Attributes:
         message: the event or record it holds, or None where `fault` says why not.
         fault: the verdict on a record that holds none.
+        foreign: hex fingerprint of the schema it was written with, where none that is built in has it; what such a
+            record holds depends on what its run declared before it.
     """
 
     record: LogRecord
     value_sha256: str
-    message: Record | None
+    message: Record | ForeignRecord | None
     fault: Verdict | None
+    foreign: str | None = None
 
 
 def decode_record(record: LogRecord) -> Decoded:
@@ -54,7 +58,18 @@ def decode_record(record: LogRecord) -> Decoded:
         verdict = Verdict(record.offset, "unreadable", error.code, error.message)
     except InvalidEvent as error:
         verdict = Verdict(record.offset, "void", error.code, error.message, type=writer_schema(value).name)
-    return Decoded(record, digest, None, verdict)
+    return Decoded(record, digest, None, verdict, foreign_fingerprint(value))
+
+
+def _declared_record(decoded: Decoded, schema: Row) -> Decoded:
+    """Read a record by the schema that its run declared."""
+    record, name = decoded.record, text(schema, "name")
+    try:
+        return decoded._replace(message=decode_declared(record.value or b"", text(schema, "text")), fault=None)
+    except EventUnreadable as error:
+        return decoded._replace(fault=Verdict(record.offset, "unreadable", error.code, error.message, type=name))
+    except InvalidEvent as error:
+        return decoded._replace(fault=Verdict(record.offset, "void", error.code, error.message, type=name))
 
 
 def known_keys(decoded: Decoded) -> Iterable[Key]:
@@ -62,10 +77,16 @@ def known_keys(decoded: Decoded) -> Iterable[Key]:
     if isinstance(decoded.message, Event):
         yield from keys(decoded.message)
         yield from authority.keys(decoded.record)
+    elif decoded.foreign is not None:
+        yield NodeKey("Schema", decoded.foreign)
 
 
 def fold(decoded: Decoded, overlay: Overlay) -> Verdict:
     """Fold one record into the overlay; returns its verdict."""
+    if decoded.foreign is not None:
+        schema = overlay.node("Schema", decoded.foreign)
+        if schema is not None:
+            decoded = _declared_record(decoded, schema)
     verdict, context, takes_id = _judge(decoded, overlay)
     if verdict.kind == "valid":
         assert context is not None
@@ -82,6 +103,9 @@ def _judge(decoded: Decoded, overlay: Overlay) -> tuple[Verdict, Context[Event] 
     record, event = decoded.record, decoded.message
     if decoded.fault is not None:
         return decoded.fault, None, False
+    if isinstance(event, ForeignRecord):
+        event_id = event.meta.event_id if event.meta else ""
+        return Verdict(record.offset, "unhandled", "no_rule", "", event_id, event.type), None, False
     if not isinstance(event, Event) or type(event) not in RULES:
         assert event is not None
         return Verdict(record.offset, "unhandled", "no_rule", type=event.TYPE), None, False

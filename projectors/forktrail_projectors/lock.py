@@ -1,4 +1,8 @@
-"""A lock between processes on a file: a projection's owner holds one, and so does whoever starts or stops a broker."""
+"""A lock between processes on a file: a projection's owner holds one, and so does whoever starts or stops a broker.
+
+The file names the process that holds it, and on a second line the socket on which that process answers, if it does. It
+keeps both when its holder is killed; the socket then takes no connection.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from forktrail_schemas.errors import GraphBusy
@@ -15,10 +20,45 @@ WAIT_SECONDS = 30.0
 _RETRY_SECONDS = 0.02
 
 
+@dataclass(frozen=True)
+class Holder:
+    """Who holds a lock, as its file says.
+
+    Attributes:
+        process: its id.
+        socket: where it answers questions; None where it doesn't.
+    """
+
+    process: int
+    socket: Path | None
+
+
+class Held:
+    """A lock that this process holds."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def name_socket(self, socket: Path | None) -> None:
+        """Say in the file where this process answers questions, or that it no longer does."""
+        lines = f"{os.getpid()}\n" if socket is None else f"{os.getpid()}\n{socket}\n"
+        os.ftruncate(self._descriptor, 0)
+        os.pwrite(self._descriptor, lines.encode(), 0)
+
+
+def holder(path: Path) -> Holder | None:
+    """Who holds a lock or held it last; None where its file doesn't say."""
+    try:
+        process, _, socket = path.read_bytes().decode().partition("\n")
+        return Holder(int(process), Path(socket.removesuffix("\n")) if socket else None)
+    except (OSError, ValueError):
+        return None
+
+
 @contextmanager
 def owned(
     path: Path, wait_seconds: float | None = WAIT_SECONDS, on_wait: Callable[[], None] = lambda: None
-) -> Iterator[None]:
+) -> Iterator[Held]:
     """Hold a lock file for the length of a `with` block; it names the process that holds it, and stays.
 
     The kernel lets go of the lock when its holder dies, however it dies. Threads of one process exclude each other too.
@@ -37,9 +77,9 @@ def owned(
         if not _taken(descriptor):
             on_wait()
             _wait(descriptor, path, wait_seconds)
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
-        yield
+        held = Held(descriptor)
+        held.name_socket(None)
+        yield held
     finally:
         os.close(descriptor)
 
@@ -51,9 +91,15 @@ def _wait(descriptor: int, path: Path, wait_seconds: float | None) -> None:
     deadline = time.monotonic() + wait_seconds
     while not _taken(descriptor):
         if time.monotonic() >= deadline:
-            owner = os.pread(descriptor, 32, 0).decode(errors="replace").strip() or "unknown"
-            raise GraphBusy(f"process {owner} holds {path.name}", hint="wait until it is done, or stop it")
+            raise busy(path)
         time.sleep(_RETRY_SECONDS)
+
+
+def busy(path: Path) -> GraphBusy:
+    """The error that says who holds a lock."""
+    owner = holder(path)
+    named = "another process" if owner is None else f"process {owner.process}"
+    return GraphBusy(f"{named} holds {path.name}", hint="wait until it is done, or stop it")
 
 
 def _taken(descriptor: int) -> bool:

@@ -3,6 +3,8 @@
     with open_projection(settings, run) as projection:
         projection.graph.query("MATCH (f:Finding) RETURN f.id")
 
+Where another process owns the graph and serves it (`owner/`), that one is asked, and nothing else changes.
+
 A graph that doesn't open, is ahead of its log, was folded by another version or disagrees with the log about the last
 record is set aside under another name and rebuilt, with a line that says so. One of another topic is `graph_mismatch`
 until a rebuild is asked for.
@@ -10,48 +12,50 @@ until a rebuild is asked for.
 
 from __future__ import annotations
 
-import gc
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from forktrail_projectors import merkle
+from forktrail_projectors import digest, merkle
 from forktrail_projectors.fold import FOLD_VERSION
 from forktrail_projectors.graph.cypher import CypherGraph
 from forktrail_projectors.graph.engine import database_files
 from forktrail_projectors.graph.memory import MemoryGraph
 from forktrail_projectors.graph.protocol import Cursor
-from forktrail_projectors.lock import WAIT_SECONDS, owned
+from forktrail_projectors.lock import WAIT_SECONDS, busy, holder, owned
+from forktrail_projectors.owner.client import OwnerView, dial
+from forktrail_projectors.owner.handover import Handover
+from forktrail_projectors.owner.messages import OwnerGone
 from forktrail_projectors.projector import Projector, verdict_of_row
 from forktrail_projectors.reader import LogReader
+from forktrail_projectors.rebuild import pays, rebuild, remove
 from forktrail_projectors.record import Verdict
 from forktrail_projectors.state import NodeKey
-from forktrail_schemas.errors import Corruption, GraphBehind, GraphMismatch, GraphUnavailable
+from forktrail_projectors.view import Position, RunView, Say
+from forktrail_schemas.errors import GraphBehind, GraphBusy, GraphMismatch, GraphUnavailable
 from forktrail_schemas.settings import Settings
 
-Say = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class Position:
-    """Where a projection stands against its log."""
-
-    next_offset: int
-    end: int
-    state_digest: str
-    log_root: str
+LOCK_RETRY_SECONDS = 0.02
 
 
 class Projection:
-    """A run's graph with its log; valid inside the `with` block that opened it."""
+    """A run's graph with its log, owned by this process. Implements `RunView`."""
+
+    owner = "this process"
 
     def __init__(self, run: str, graph: CypherGraph, reader: LogReader) -> None:
         self.run = run
         self.graph = graph
         self.reader = reader
         self.projector = Projector(graph, reader.topic_id)
+
+    @property
+    def next_offset(self) -> int:
+        """The offset that is folded next."""
+        return self.projector.cursor.next_offset
 
     def catch_up(self, end: int | None = None) -> None:
         """Fold up to `end`, or to the end that the log has now."""
@@ -71,17 +75,33 @@ class Projection:
             raise _behind(self.run, self.projector.cursor.next_offset, offset + 1)
         return verdict_of_row(row)
 
-    def position(self) -> Position:
-        """Where it stands now."""
+    def position(self, end: int | None = None) -> Position:
+        """Where it stands now.
+
+        Args:
+            end: the log's end, where that is known already.
+        """
         cursor = self.projector.cursor
         return Position(
-            cursor.next_offset, self.reader.end(), self.projector.state_digest, merkle.root(cursor.frontier)
+            next_offset=cursor.next_offset,
+            end=self.reader.end() if end is None else end,
+            state_digest=digest.state_digest(cursor.accumulator),
+            log_root=merkle.root(cursor.frontier),
         )
+
+    def sound(self) -> bool:
+        """Whether the digest that is kept is the one that all rows give."""
+        return self.projector.recomputed_digest() == self.projector.state_digest
 
 
 def graph_file(settings: Settings, run: str) -> Path:
     """Where a run's graph lies; each engine has a file of its own, since neither reads the other's."""
     return settings.graphs_dir / f"{run}.{settings.graph_engine}"
+
+
+def lock_file(settings: Settings, run: str) -> Path:
+    """What the owner of a run's graph holds, and names itself in."""
+    return graph_file(settings, run).with_suffix(".lock")
 
 
 @contextmanager
@@ -91,35 +111,96 @@ def open_projection(
     *,
     fold: bool = True,
     rebuild: bool = False,
+    steady: bool = True,
+    at_least: int | None = None,
     say: Say = lambda line: None,
     wait_seconds: float = WAIT_SECONDS,
-) -> Iterator[Projection]:
-    """Own a run's graph for the length of a `with` block, folded to the end the log has at its start.
+) -> Iterator[RunView]:
+    """See a run's graph for the length of a `with` block, folded to the end the log has at its start.
+
+    This process owns the graph meanwhile, or asks the one that does; should that one end, this one takes over.
 
     Args:
         fold: False answers from the graph as it stands, or not at all.
         rebuild: make it anew from the log.
+        steady: False is for one question that may take long: an owner needn't wait for it.
+        at_least: be content with a graph that is folded up to this offset.
         say: takes each line about what was set aside, and why.
 
     Raises:
         NotFound: no such run.
         LogUnavailable: Kafka doesn't answer.
-        GraphBusy: another process held the graph for `wait_seconds`.
+        GraphBusy: another process held the graph for `wait_seconds`, without answering.
         GraphMismatch: the graph is of another topic, or ahead of the log and may not be rebuilt.
         GraphUnavailable: there is no graph, or it doesn't open, and it may not be folded.
-        GraphBehind: the graph lacks records, and they may not be folded.
+        GraphBehind: the graph lacks records, and they may not be folded, or weren't in time.
     """
-    path = graph_file(settings, run)
-    with LogReader(settings.bootstrap_servers, run) as reader, owned(path.with_suffix(".lock"), wait_seconds):
-        opener = _Opener(path, settings.graph_engine, run, reader, say)
-        graph = opener.rebuilt("asked for") if rebuild else opener.opened(fold=fold)
+    way = _Way(settings, run, fold, steady, at_least, say, wait_seconds)
+    with Handover(partial(way.view, rebuild=rebuild), way.view, live=not steady) as view:
+        yield view
+
+
+@dataclass(frozen=True)
+class _Way:
+    """How to get at a run's graph, for the arguments of `open_projection`: by its lock, or by asking who holds that."""
+
+    settings: Settings
+    run: str
+    fold: bool
+    steady: bool
+    at_least: int | None
+    say: Say
+    wait_seconds: float
+
+    @contextmanager
+    def view(self, *, rebuild: bool = False) -> Iterator[RunView]:
+        with ExitStack() as stack:
+            yield self._asked(stack, rebuild) or self._owned(stack, rebuild)
+
+    def _asked(self, stack: ExitStack, rebuild: bool) -> OwnerView | None:
+        """The graph as its owner shows it, or None where none answers."""
+        found = holder(lock_file(self.settings, self.run))
+        if found is None or found.socket is None:
+            return None
         try:
-            projection = Projection(run, graph, reader)
-            if fold:
-                projection.catch_up()
-            yield projection
-        finally:
-            graph.close()
+            view = OwnerView(
+                partial(dial, found.socket),
+                self.run,
+                self.settings.bootstrap_servers,
+                live=not self.steady,
+                wait_seconds=self.wait_seconds,
+            )
+            stack.callback(view.close)
+            if rebuild:
+                view.rebuild()
+                self.say(f"{view.owner}, which owns the graph of {self.run}, has rebuilt it from the log")
+            view.catch_up(self.at_least, fold=self.fold)
+        except OwnerGone:
+            return None
+        return view
+
+    def _owned(self, stack: ExitStack, rebuild: bool) -> Projection | OwnerView:
+        """The graph opened and folded here, once nobody else holds it, unless that one begins to answer."""
+        path, lock = graph_file(self.settings, self.run), lock_file(self.settings, self.run)
+        reader = stack.enter_context(LogReader(self.settings.bootstrap_servers, self.run))
+        deadline = time.monotonic() + self.wait_seconds
+        while True:
+            try:
+                stack.enter_context(owned(lock, 0))
+                break
+            except GraphBusy:
+                if view := self._asked(stack, rebuild):
+                    return view
+                if time.monotonic() >= deadline:
+                    raise busy(lock) from None
+                time.sleep(LOCK_RETRY_SECONDS)
+        opener = Opener(path, self.settings.graph_engine, self.run, reader, self.say)
+        graph = opener.rebuilt("asked for") if rebuild else opener.opened(fold=self.fold)
+        stack.callback(graph.close)
+        projection = Projection(self.run, graph, reader)
+        if self.fold:
+            projection.catch_up()
+        return projection
 
 
 def fold_in_memory(settings: Settings, run: str, end: int | None = None) -> tuple[MemoryGraph, Projector]:
@@ -137,8 +218,8 @@ def fold_in_memory(settings: Settings, run: str, end: int | None = None) -> tupl
     return graph, projector
 
 
-class _Opener:
-    """Opens or makes the graph file of one run."""
+class Opener:
+    """Opens or makes the graph file of one run, for whoever holds its lock."""
 
     def __init__(self, path: Path, engine: str, run: str, reader: LogReader, say: Say) -> None:
         self._path = path
@@ -147,13 +228,22 @@ class _Opener:
         self._reader = reader
         self._say = say
 
-    def opened(self, *, fold: bool) -> CypherGraph:
+    def opened(self, *, fold: bool = True) -> CypherGraph:
+        """The graph, made anew where it doesn't open or doesn't fit its log.
+
+        Raises:
+            GraphError: as `open_projection`.
+        """
         if not self._path.exists():
             if not fold:
                 raise GraphUnavailable(
                     f"there is no graph of {self._run}", hint=f"forktrail project {self._run}", run=self._run
                 )
-            return self.rebuilt("its file is gone") if database_files(self._path) else self._open()
+            if database_files(self._path):
+                return self.rebuilt("its file is gone")
+            if pays(self._engine, self._reader.end()):
+                self._replace()
+            return self._open()
         try:
             graph = self._open()
         except GraphUnavailable as error:
@@ -161,7 +251,7 @@ class _Opener:
                 raise
             return self.rebuilt(f"it doesn't open ({error.message})")
         try:
-            fault = self._fault(graph, fold=fold)
+            fault = self.fault(graph, fold=fold)
         except BaseException:
             graph.close()
             raise
@@ -171,39 +261,36 @@ class _Opener:
         return self.rebuilt(fault)
 
     def rebuilt(self, reason: str) -> CypherGraph:
-        """Fold the whole log into a new file, check its digest, and only then put it in the old one's place."""
-        temporary = self._path.with_suffix(".rebuilding")
-        try:
-            self._build(temporary)
-        except BaseException:
-            _remove(temporary)
-            raise
-        aside = self._set_aside()
-        _rename(temporary, self._path)
+        """Fold the whole log into a new file, check every row of it, and only then put it in the old one's place."""
+        aside = self._replace()
         self._say(
             f"the graph of {self._run} was rebuilt from the log: {reason}"
             + (f"; the old one is kept as {aside.name}" if aside else "")
         )
         return self._open()
 
-    def _build(self, temporary: Path) -> None:
-        _remove(temporary)
-        graph = CypherGraph.open(temporary, self._engine)
+    def _replace(self) -> Path | None:
+        """Put a new file in the place of what is there; returns what that is kept as."""
+        temporary = self._path.with_suffix(".rebuilding")
         try:
-            projector = Projector(graph, self._reader.topic_id)
-            with _no_garbage_collection():
-                for batch in self._reader.read(0, self._reader.end()):
-                    projector.apply(batch)
-            if projector.recomputed_digest() != projector.state_digest:
-                raise Corruption(f"the rebuilt graph of {self._run} doesn't match its digest", run=self._run)
-        finally:
-            graph.close()
+            rebuild(temporary, self._engine, self._reader)
+        except BaseException:
+            remove(temporary)
+            raise
+        aside = self._set_aside()
+        _rename(temporary, self._path)
+        return aside
 
     def _open(self) -> CypherGraph:
         return CypherGraph.open(self._path, self._engine)
 
-    def _fault(self, graph: CypherGraph, *, fold: bool) -> str | None:
-        """Why an opened graph must be rebuilt, or None; raises where that isn't ours to do."""
+    def fault(self, graph: CypherGraph, *, fold: bool = True) -> str | None:
+        """Why an opened graph must be rebuilt, or None.
+
+        Raises:
+            GraphMismatch: it is of another topic, or doesn't fit its log and may not be rebuilt.
+            GraphBehind: it lacks records, which may not be folded.
+        """
         cursor = graph.cursor()
         if cursor is None:
             if not fold:
@@ -216,7 +303,7 @@ class _Opener:
                 run=self._run,
             )
         end = self._reader.end()
-        fault = self._disagreement(cursor, end)
+        fault = self._disagreement(cursor, end) or _gap(graph, cursor)
         if fault is not None and not fold:
             raise GraphMismatch(
                 f"the graph of {self._run} doesn't fit its log: {fault}",
@@ -247,6 +334,14 @@ class _Opener:
         return aside
 
 
+def _gap(graph: CypherGraph, cursor: Cursor) -> str | None:
+    """What is missing below a cursor that is right, as where an older file was put beside a newer write-ahead log."""
+    events = graph.query("MATCH (e:Event) RETURN count(*)").rows[0][0]
+    if events == cursor.next_offset:
+        return None
+    return f"it holds {events} events and stands at offset {cursor.next_offset}"
+
+
 def _behind(run: str, next_offset: int, end: int) -> GraphBehind:
     return GraphBehind(
         f"synchronization is in progress: the graph of {run} is at offset {next_offset} of {end}",
@@ -260,20 +355,3 @@ def _rename(old: Path, new: Path) -> None:
     """Give a database another name. What stands beside it goes first: without its file, it is no database."""
     for file in reversed(database_files(old)):
         file.rename(new.with_name(new.name + file.name.removeprefix(old.name)))
-
-
-def _remove(path: Path) -> None:
-    for file in database_files(path):
-        file.unlink(missing_ok=True)
-
-
-@contextmanager
-def _no_garbage_collection() -> Iterator[None]:
-    """A bulk fold makes many objects and no cycles; the collector would take half its time."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()

@@ -140,7 +140,7 @@ class LogReader:
         raise LogUnavailable(f"offset {offset} of {self._run} gave no record", run=self._run, offset=offset)
 
     def follow(self, start: int) -> Iterator[list[LogRecord]]:
-        """The records from `start` on, for ever, in batches as they come; an empty one where nothing comes for a moment.
+        """The records from `start` on, for ever, in batches as they come; an empty one where for a moment none does.
 
         Raises:
             ForeignTransaction: an offset is missing.
@@ -211,6 +211,6 @@ def _headers(message: Message) -> tuple[tuple[str, bytes | None], ...]:
         pairs = cast("list[tuple[str, bytes | None]]", message.headers() or [])
         # Where a name isn't UTF-8, the client returns a result with an error left set: depending on how warm this code
         # is, Python raises at the call or at the next step, so that step belongs in here.
-        return tuple(pairs)
+        return tuple((name, value) for name, value in pairs)
     except (SystemError, UnicodeDecodeError):
         return UNREADABLE_HEADERS

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from forktrail_producers.producer import Producer
-from forktrail_projectors.projection import Say, open_projection
+from forktrail_projectors.projection import open_projection
 from forktrail_projectors.record import Verdict
 from forktrail_projectors.rules.reasons import in_words
+from forktrail_projectors.view import Say
 from forktrail_schemas.errors import EventVoid
 from forktrail_schemas.events.base import Event
 from forktrail_schemas.settings import Settings
@@ -59,5 +60,5 @@ def submit(
             offset = own.emit(event, signing_key)
     else:
         offset = producer.emit(event, signing_key)
-    with open_projection(settings, event.meta.run, say=say) as projection:
+    with open_projection(settings, event.meta.run, at_least=offset + 1, say=say) as projection:
         return Submission(offset, projection.verdict(offset))

@@ -1,101 +1,124 @@
-"""The built-in schemas: read from `avsc/` on first use, found by type name or by fingerprint."""
+"""The built-in schemas: read from `avsc/` on first use, found by type name, record class or fingerprint."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
-from typing import Any
 
-from fastavro.schema import fingerprint, parse_schema, to_parsing_canonical_form
-
-from forktrail_schemas.events import EVENT_TYPES, RunAnnounced
+from forktrail_schemas.events import EARLIER_VERSIONS, EVENT_TYPES, OTHER_TYPES
 from forktrail_schemas.record import Record
+from forktrail_schemas.schema_limits import parse_record
+from forktrail_schemas.schema_text import (
+    Json,
+    read_json,
+    readers_schema,
+    schema_fingerprint,
+    schema_sha256,
+    writers_schema,
+)
+from forktrail_schemas.schema_types import RecordType
 
 FINGERPRINT_BYTES = 8
-Json = Any  # an Avro schema is JSON of any shape; fastavro checks it when it parses it
 
 
 @dataclass(frozen=True)
 class Schema:
-    """One record type as it stands in its `.avsc`.
+    """One version of a record type.
 
     Attributes:
         name: full Avro name.
-        text: the file's text; all that another service needs to read and write the type.
+        version: 1 and up, without gaps, for the built-in ones; as it says of itself, for a declared one.
+        text: all that another service needs to read and write it; of a built-in one, its file's.
         sha256: hex digest of the schema without docs; its identity.
         fingerprint: CRC-64-AVRO of the parsing canonical form, little-endian, as single-object encoding carries it.
-        codec: the schema as fastavro wants it, times left as plain integers.
+        type: what the text says.
+        codec: the same as fastavro takes it (schema_text.writers_schema).
     """
 
     name: str
+    version: int
     text: str
     sha256: str
     fingerprint: bytes
-    codec: Json
+    type: RecordType
+    codec: Json = field(compare=False)
+
+
+def schema_of_text(text: str) -> Schema:
+    """Read the schema of a record.
+
+    Raises:
+        BadSchema: the text is none, or one of those that aren't read (see schema_limits).
+    """
+    json = read_json(text)
+    record = parse_record(json)
+    version = record.attributes.get("version", 1)
+    codec = writers_schema(json)
+    return Schema(
+        name=record.name,
+        version=version if type(version) is int and version > 0 else 1,
+        text=text,
+        sha256=schema_sha256(json),
+        fingerprint=schema_fingerprint(codec),
+        type=record,
+        codec=codec,
+    )
 
 
 @cache
 def schemas() -> Mapping[str, Schema]:
-    """Every built-in schema by full name."""
+    """The current version of every built-in type by full name."""
+    return {name: versions[-1] for name, versions in published().items()}
+
+
+@cache
+def published() -> Mapping[str, tuple[Schema, ...]]:
+    """Every version of every built-in type by full name, the first version first."""
     folder = resources.files("forktrail_schemas") / "avsc"
-    found = [_read(path) for path in _avsc_files(folder) if path.name.removesuffix(".avsc") in _published()]
-    return {schema.name: schema for schema in sorted(found, key=lambda schema: schema.name)}
+    found: dict[str, list[Schema]] = {cls.TYPE: [] for cls in _classes()}
+    for path in _avsc_files(folder):
+        schema = schema_of_text(path.read_text(encoding="utf-8"))
+        if schema.name in found:  # the others are embedded in these
+            found[schema.name].append(schema)
+    return {name: tuple(sorted(found[name], key=lambda schema: schema.version)) for name in sorted(found)}
 
 
 @cache
 def by_fingerprint() -> Mapping[bytes, Schema]:
-    """Every built-in schema by its fingerprint."""
-    return {schema.fingerprint: schema for schema in schemas().values()}
+    """Every version of every built-in type by its fingerprint."""
+    return {schema.fingerprint: schema for versions in published().values() for schema in versions}
 
 
 @cache
 def record_classes() -> Mapping[str, type[Record]]:
-    """Every record class by full Avro name."""
-    return {cls.TYPE: cls for cls in (*EVENT_TYPES, RunAnnounced)}
+    """The class of every type's current version by full Avro name."""
+    return {cls.TYPE: cls for cls in (*EVENT_TYPES, *OTHER_TYPES)}
+
+
+@cache
+def class_of(name: str, version: int) -> type[Record]:
+    """The class of one version of a built-in type."""
+    (found,) = [cls for cls in _classes() if (name, version) == (cls.TYPE, cls.VERSION)]
+    return found
 
 
 def schema_of(record: Record | type[Record]) -> Schema:
     """The schema of a record or record class."""
-    return schemas()[record.TYPE]
+    return published()[record.TYPE][record.VERSION - 1]
 
 
-def schema_sha256(schema: object) -> str:
-    """Hex SHA-256 of a schema's text without docs: keys sorted, no white space."""
-    text = json.dumps(_without(schema, "doc"), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.sha256(text.encode()).hexdigest()
+@cache
+def resolving_codec(name: str, version: int) -> Json:
+    """One version of a built-in type as fastavro reads what was written under other schemas into it."""
+    return readers_schema(read_json(published()[name][version - 1].text))
 
 
-def _published() -> set[str]:
-    return {name.rpartition(".")[2] for name in record_classes()}
+def _classes() -> tuple[type[Record], ...]:
+    return (*EVENT_TYPES, *OTHER_TYPES, *EARLIER_VERSIONS)
 
 
 def _avsc_files(folder: Traversable) -> list[Traversable]:
     return [path for family in folder.iterdir() for path in family.iterdir() if path.name.endswith(".avsc")]
-
-
-def _read(path: Traversable) -> Schema:
-    text = path.read_text(encoding="utf-8")
-    schema = json.loads(text)
-    canonical = to_parsing_canonical_form(schema)
-    return Schema(
-        name=f"{schema['namespace']}.{schema['name']}",
-        text=text,
-        sha256=schema_sha256(schema),
-        fingerprint=bytes.fromhex(fingerprint(canonical, "CRC-64-AVRO")),
-        # fastavro would turn a timestamp into a datetime, which is slow and can't hold every long.
-        codec=parse_schema(_without(schema, "logicalType")),
-    )
-
-
-def _without(schema: Json, key: str) -> Json:
-    """The schema without an annotation."""
-    if isinstance(schema, dict):
-        return {name: _without(value, key) for name, value in schema.items() if name != key}
-    if isinstance(schema, list):
-        return [_without(item, key) for item in schema]
-    return schema

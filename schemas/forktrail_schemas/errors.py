@@ -2,7 +2,8 @@
 
     ForktrailError                 exit 1
     ├── InvalidInput               exit 2   the caller's words or file are wrong; nothing was sent
-    │   └── InvalidEvent                    an event breaks its schema; nothing was sent
+    │   ├── InvalidEvent                    an event breaks its schema; nothing was sent
+    │   └── InvalidSchema                   a text is no schema that a run could declare
     ├── NotFound                   exit 3   no such run, case, key, test or finding
     ├── Corruption                 exit 4   stored bytes contradict their digest, signature or order
     │   ├── EvidenceMissing                 a blob that an event names is not in the store
@@ -98,6 +99,12 @@ class InvalidEvent(InvalidInput):
     """An event breaks its schema; it was not sent."""
 
     code = "invalid_event"
+
+
+class InvalidSchema(InvalidInput):
+    """A text is no schema that a run could declare; the message says the same on every version of Python."""
+
+    code = "invalid_schema"
 
 
 class NotFound(ForktrailError):

@@ -17,5 +17,6 @@ class Record(BaseModel):
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
 
     TYPE: ClassVar[str] = ""
+    VERSION: ClassVar[int] = 1
     # Some events are named Test…, which pytest would collect.
     __test__: ClassVar[bool] = False

@@ -45,3 +45,11 @@ def run_topic_spec(run: str) -> TopicSpec:
 
 # The directory of runs: the last announcement of each run id, for ever.
 DIRECTORY = TopicSpec("forktrail.runs", 64, {"cleanup.policy": "compact"})
+
+# Schemas by their SHA-256, for tools that decode records of ours; nothing of ours depends on it.
+SCHEMAS = TopicSpec("forktrail.schemas", 1, {"cleanup.policy": "compact"})
+
+# Records that a run refused for what they are, and their acknowledgements: the last of each key, for ever.
+DEAD_LETTERS = TopicSpec(
+    "forktrail.dead-letters", 16, {"cleanup.policy": "compact", "max.message.bytes": str(RECORD_BYTES_MAX)}
+)

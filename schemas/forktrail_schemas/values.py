@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
+LINE_LENGTH_MAX = 256
 TEXT_LENGTH_MAX = 65_536
 # Everything but NUL, which graph engines and C tools cut strings at.
 _NO_NUL = r"^[^\x00]*$"
@@ -16,7 +17,9 @@ PublicKey = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 RunId = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$")]
 Slug = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9._-]{0,126}$")]
 LocalId = Annotated[str, StringConstraints(pattern=r"^[a-z]{1,32}-[0-9a-f-]{8,64}$")]
-Name = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]+$", max_length=256)]
+Fingerprint = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{16}$")]
+Name = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]+$", max_length=LINE_LENGTH_MAX)]
+Line = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]*$", max_length=LINE_LENGTH_MAX)]
 Text = Annotated[str, StringConstraints(pattern=_NO_NUL, max_length=TEXT_LENGTH_MAX)]
 Int32 = Annotated[int, Field(ge=-(2**31), le=2**31 - 1)]
 Int64 = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
@@ -30,6 +33,8 @@ FORMATS: dict[str, str] = {
     "slug": "Slug",
     "local-id": "LocalId",
     "goal-id": "LocalId",
+    "fingerprint": "Fingerprint",
     "name": "Name",
+    "line": "Line",
     "text": "Text",
 }

@@ -6,22 +6,32 @@ schema (little-endian), the body.
 
 from __future__ import annotations
 
-import struct
-from io import BytesIO
-from typing import Any, TypeVar, cast
+from functools import cache
+from typing import Any
 
-from fastavro import schemaless_reader, schemaless_writer
-from pydantic import ValidationError
-
-from forktrail_schemas.catalog import FINGERPRINT_BYTES, Schema, by_fingerprint, record_classes, schema_of
+from forktrail_schemas.body import Body, body_of, build
+from forktrail_schemas.catalog import FINGERPRINT_BYTES, Schema, by_fingerprint
+from forktrail_schemas.declared import ForeignRecord, declared_reader
 from forktrail_schemas.errors import EventUnreadable, InvalidEvent
 from forktrail_schemas.record import Record
+from forktrail_schemas.versions import ReadVersion, version_reader
+
+__all__ = [
+    "HEADER_BYTES",
+    "VALUE_BYTES_MAX",
+    "build",
+    "decode",
+    "decode_declared",
+    "decode_fields",
+    "encode",
+    "fingerprint_of",
+    "foreign_fingerprint",
+    "writer_schema",
+]
 
 MARKER = b"\xc3\x01"
 HEADER_BYTES = len(MARKER) + FINGERPRINT_BYTES
 VALUE_BYTES_MAX = 1_000_000
-
-R = TypeVar("R", bound=Record)
 
 
 def encode(record: Record) -> bytes:
@@ -30,51 +40,68 @@ def encode(record: Record) -> bytes:
     Raises:
         InvalidEvent: the record breaks its schema (built around its checks), or is larger than VALUE_BYTES_MAX.
     """
-    schema = schema_of(record)
-    # A copy with other values was never checked, and fastavro would write 1.7 as 1 and 2**31 into an int.
-    fields = build(type(record), record.model_dump(warnings=False)).model_dump()
-    body = BytesIO()
-    body.write(MARKER + schema.fingerprint)
-    try:
-        schemaless_writer(body, schema.codec, fields, strict=True)
-    except (ValueError, TypeError, struct.error, OverflowError) as error:
-        raise InvalidEvent(f"{schema.name} can't be encoded: {error}", hint="build it with its class") from error
-    value = body.getvalue()
+    body = body_of(type(record))
+    value = MARKER + body.schema.fingerprint + body.write(record)
     if len(value) > VALUE_BYTES_MAX:
         raise InvalidEvent(
-            f"{schema.name} has {len(value):,} bytes, {VALUE_BYTES_MAX:,} are allowed",
+            f"{record.TYPE} has {len(value):,} bytes, {VALUE_BYTES_MAX:,} are allowed",
             hint="put large bytes into the blob store and name their digest",
         )
     return value
 
 
-def build(cls: type[R], fields: dict[str, Any]) -> R:
-    """Build a record from plain values.
-
-    Raises:
-        InvalidEvent: naming the first field that is wrong and what it should be.
-    """
-    try:
-        return cls.model_validate(fields)
-    except ValidationError as error:
-        raise InvalidEvent(f"{cls.TYPE}: {first_fault(error)}") from error
-
-
 def decode(value: bytes) -> Record:
-    """Decode a record of any built-in type, using up every byte and checking every field.
+    """Decode a record of any version of any built-in type, using up every byte and checking every field.
 
-    Messages hold nothing of a library's own words: the fold keeps them, and must say the same under every version.
+    Returns it in its type's current version. Messages hold nothing of a library's own words: the fold keeps them, and
+    must say the same under every version.
 
     Raises:
         EventUnreadable: `code` is not_avro, unknown_schema, truncated or trailing_bytes.
         InvalidEvent: it decodes, but breaks what its schema says of its fields (`code` invalid_data).
     """
-    schema = writer_schema(value)
-    fields = decode_fields(value, schema)
-    try:
-        return record_classes()[schema.name].model_validate(fields)
-    except ValidationError as error:
-        raise InvalidEvent(f"{schema.name}: {_place(error)} breaks its schema", code="invalid_data") from error
+    read = _readers().get(value[:HEADER_BYTES])
+    if read is None:
+        read = _reader_of(writer_schema(value))
+    return read(value, HEADER_BYTES)
+
+
+def decode_declared(value: bytes, text: str) -> Record | ForeignRecord:
+    """Decode a record by the schema that its run declared under its fingerprint, at a lower offset.
+
+    A type that is built in comes back as a record of its current version, any other as foreign.
+
+    Args:
+        value: a value whose `foreign_fingerprint` is the schema's.
+        text: of a schema that `declared_schema` takes.
+
+    Raises:
+        EventUnreadable: `code` is truncated, trailing_bytes, or schema_incompatible: the schema has the name of a
+            built-in type, and what it says, or what the record holds, can't be read as that type.
+        InvalidEvent: as for `decode`.
+    """
+    return declared_reader(text).read(value, HEADER_BYTES)
+
+
+def fingerprint_of(value: bytes) -> bytes:
+    """The fingerprint of the schema that a value was written with.
+
+    Raises:
+        EventUnreadable: not_avro.
+    """
+    if len(value) < HEADER_BYTES or not value.startswith(MARKER):
+        raise EventUnreadable(
+            "the value is not in Avro single-object encoding (C3 01 and a fingerprint)", code="not_avro"
+        )
+    return value[len(MARKER) : HEADER_BYTES]
+
+
+def foreign_fingerprint(value: bytes) -> str | None:
+    """The fingerprint of a value's schema in hex where no built-in schema has it; None for any other value."""
+    if len(value) < HEADER_BYTES or not value.startswith(MARKER):
+        return None
+    fingerprint = value[len(MARKER) : HEADER_BYTES]
+    return None if fingerprint in by_fingerprint() else fingerprint.hex()
 
 
 def writer_schema(value: bytes) -> Schema:
@@ -83,43 +110,34 @@ def writer_schema(value: bytes) -> Schema:
     Raises:
         EventUnreadable: not_avro or unknown_schema.
     """
-    if len(value) < HEADER_BYTES or value[: len(MARKER)] != MARKER:
-        raise EventUnreadable(
-            "the value is not in Avro single-object encoding (C3 01 and a fingerprint)", code="not_avro"
-        )
-    fingerprint = value[len(MARKER) : HEADER_BYTES]
+    fingerprint = fingerprint_of(value)
     schema = by_fingerprint().get(fingerprint)
     if schema is None:
-        raise EventUnreadable(f"no schema with fingerprint {fingerprint.hex()} is known", code="unknown_schema")
+        raise _unknown(fingerprint.hex())
     return schema
 
 
 def decode_fields(value: bytes, schema: Schema) -> dict[str, Any]:
-    """The fields of a value as plain Python values, unchecked.
+    """The fields of a value as plain Python values, unchecked, in the version that it was written in.
 
     Raises:
         EventUnreadable: truncated or trailing_bytes.
     """
-    body = BytesIO(value)
-    body.seek(HEADER_BYTES)
-    try:
-        # Broken bytes make the decoder raise whatever its branch happens to raise; none may end the fold.
-        fields = schemaless_reader(body, schema.codec, None)
-    except Exception as error:
-        raise EventUnreadable(f"{schema.name} ends or breaks inside", code="truncated") from error
-    left = len(value) - body.tell()
-    if left:
-        raise EventUnreadable(f"{schema.name} leaves {left} bytes over", code="trailing_bytes")
-    return cast(dict[str, Any], fields)
+    fields: dict[str, Any] = Body(schema).plain(value, HEADER_BYTES)
+    return fields
 
 
-def first_fault(error: ValidationError) -> str:
-    """One line for a validation error: where, and what was expected. The value itself is not repeated."""
-    fault = error.errors(include_url=False, include_input=False)[0]
-    return f"{_place(error)}: {fault['msg']}"
+@cache
+def _readers() -> dict[bytes, ReadVersion]:
+    """The readers made so far, by the bytes that a value begins with."""
+    return {}
 
 
-def _place(error: ValidationError) -> str:
-    """Where the first fault is, as a dotted path."""
-    fault = error.errors(include_url=False, include_input=False)[0]
-    return ".".join(str(part) for part in fault["loc"]) or "record"
+def _reader_of(schema: Schema) -> ReadVersion:
+    read = version_reader(schema)
+    _readers()[MARKER + schema.fingerprint] = read
+    return read
+
+
+def _unknown(fingerprint: str) -> EventUnreadable:
+    return EventUnreadable(f"no schema with fingerprint {fingerprint} is known", code="unknown_schema")

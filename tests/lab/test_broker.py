@@ -7,9 +7,7 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import time
-import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,7 +17,6 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._config import ConfigResource
 from confluent_kafka.admin._resource import ResourceType
-from confluent_kafka.cimpl import NewTopic
 
 from forktrail_lab import cli
 from forktrail_lab.broker import control
@@ -32,8 +29,7 @@ from forktrail_lab.broker.status import Status, status
 from forktrail_lab.commands import broker as command
 from forktrail_schemas.errors import BrokerError, LogUnavailable
 from forktrail_schemas.settings import Settings
-
-TIMEOUT_S = 20.0
+from support.local_broker import TIMEOUT_S, bare_environment, consume_all, forktrail, ignore, new_topic, produce
 
 
 @pytest.fixture
@@ -52,58 +48,6 @@ def environment(home: Path, kafka_libs: Path) -> Iterator[dict[str, str]]:
     layout.libs.symlink_to(kafka_libs)
     yield {**os.environ, **bare_environment(home)}
     control.stop(BrokerLayout.of(home), ignore, grace_s=5.0)
-
-
-def bare_environment(home: Path) -> dict[str, str]:
-    return {
-        "FORKTRAIL_HOME": str(home),
-        "FORKTRAIL_BOOTSTRAP_SERVERS": "",
-        "FORKTRAIL_BROKER_PORT": str(free_port()),
-    }
-
-
-def ignore(line: str) -> None:
-    """Take a line of progress and drop it."""
-
-
-def new_topic(bootstrap_servers: str) -> str:
-    topic = f"test-{uuid.uuid4().hex}"
-    admin = AdminClient({"bootstrap.servers": bootstrap_servers})
-    admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(TIMEOUT_S)
-    return topic
-
-
-def produce(bootstrap_servers: str, topic: str, values: list[bytes]) -> None:
-    producer = Producer({"bootstrap.servers": bootstrap_servers, "enable.idempotence": True})
-    producer.list_topics(topic, timeout=TIMEOUT_S)
-    for value in values:
-        producer.produce(topic, value)
-    assert producer.flush(TIMEOUT_S) == 0
-
-
-def consume_all(bootstrap_servers: str, topic: str) -> list[bytes]:
-    consumer = Consumer({"bootstrap.servers": bootstrap_servers, "group.id": "test", "enable.auto.commit": False})
-    _, end = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=TIMEOUT_S)
-    consumer.assign([TopicPartition(topic, 0, 0)])
-    values: list[bytes] = []
-    while len(values) < end:
-        messages = consumer.consume(end - len(values), timeout=TIMEOUT_S)
-        assert messages, f"{len(values)} of {end} records"
-        for message in messages:
-            assert message.error() is None
-            values.append(message.value() or b"")
-    consumer.close()
-    return values
-
-
-def forktrail(environment: dict[str, str], *words: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "forktrail_lab", *words],
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
 
 
 def test_a_record_goes_through_and_comes_back(kafka: str) -> None:
@@ -248,16 +192,21 @@ def test_a_lost_metadata_log_is_refused_and_the_topics_stay(layout: BrokerLayout
     assert consume_all(control.start(layout, free_port(), ignore).state.bootstrap_servers, topic) == [b"x"]
 
 
-def test_a_kafka_that_can_not_start_says_why_and_leaves_nothing_running(layout: BrokerLayout) -> None:
-    control.start(layout, free_port(), ignore)
+def test_a_kafka_that_can_not_start_says_why_and_what_to_do_and_leaves_nothing_running(layout: BrokerLayout) -> None:
+    address = control.start(layout, free_port(), ignore).state.bootstrap_servers
+    topic = new_topic(address)
+    produce(address, topic, [b"x"])
     control.stop(layout, ignore)
-    identity = layout.data / "meta.properties"
-    identity.write_text(identity.read_text().replace("node.id=1", "node.id=7"))
-    with pytest.raises(BrokerError, match="Stored node id 7 doesn't match") as raised:
+    checkpoint = layout.data / "recovery-point-offset-checkpoint"
+    checkpoint.write_text("no checkpoint")
+    with pytest.raises(BrokerError, match=rf"Malformed line in checkpoint file \[{checkpoint}\]") as raised:
         control.start(layout, free_port(), ignore)
     assert raised.value.code == "start_failed"
+    assert raised.value.hint.startswith("move that file away, and start it again: Kafka makes it anew")
     assert str(layout.log_file) in raised.value.hint
     assert not layout.state_file.exists()
+    checkpoint.rename(layout.home / "away")
+    assert consume_all(control.start(layout, free_port(), ignore).state.bootstrap_servers, topic) == [b"x"]
 
 
 def test_an_external_kafka_is_used_and_never_stopped(

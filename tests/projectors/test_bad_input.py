@@ -16,7 +16,7 @@ from forktrail_projectors.projector import Projector
 from forktrail_projectors.record import LogRecord
 from forktrail_projectors.rules.reasons import IN_WORDS
 from forktrail_projectors.state import NodeKey
-from forktrail_schemas import events, wire
+from forktrail_schemas import body, declared, events, wire
 from forktrail_schemas.events import EVENT_TYPES
 from forktrail_schemas.events.base import Event
 from forktrail_schemas.headers import SIGNATURE
@@ -25,10 +25,11 @@ from support.avro import long
 from support.refused_authority import AUTHORITY, with_signature
 from support.refused_evidence import EVIDENCE, observed, running
 from support.refused_log import LOG
+from support.refused_schemas import SCHEMAS
 from support.samples import sample
 from support.story import ADMIN, OPERATOR, RUNNER, STRANGER, TOPIC_ID, Story
 
-REFUSALS = [*LOG, *EVIDENCE, *AUTHORITY]
+REFUSALS = [*LOG, *SCHEMAS, *EVIDENCE, *AUTHORITY]
 # Provoked in test_fold.py: by a second event under one id, and by hand, since no log leads there.
 ELSEWHERE = {"id_reused", "id_collision", "headers_unreadable"}
 
@@ -257,20 +258,24 @@ def test_every_reason_code_in_the_rules_is_provoked_by_a_case_and_none_is_made_u
 
 
 def test_every_reason_code_has_words_for_people() -> None:
-    decoding = {"invalid_data", "not_avro", "trailing_bytes", "truncated", "unknown_schema", "no_value", "no_rule"}
-    assert set(IN_WORDS) == {code for path in RULE_FILES for code in codes_in(path)} | decoding
+    decoding = {"invalid_data", "not_avro", "trailing_bytes", "truncated", "unknown_schema", "schema_incompatible"}
+    other = {"no_value", "no_rule"}
+    assert set(IN_WORDS) == {code for path in RULE_FILES for code in codes_in(path)} | decoding | other
 
 
 def test_every_fault_of_decoding_is_provoked() -> None:
-    tree = ast.parse(Path(wire.__file__).read_text())
+    trees = [ast.parse(Path(str(module.__file__)).read_text()) for module in (wire, body, declared)]
     found = {
         str(word.value.value)
+        for tree in trees
         for node in ast.walk(tree)
         if isinstance(node, ast.Call)
         for word in node.keywords
         if word.arg == "code" and isinstance(word.value, ast.Constant)
     }
-    assert found == {"not_avro", "unknown_schema", "truncated", "trailing_bytes", "invalid_data"}
+    # All but the last are provoked above; that one where schemas are declared.
+    provoked = {"not_avro", "unknown_schema", "truncated", "trailing_bytes", "invalid_data", "schema_incompatible"}
+    assert found == provoked
 
 
 def test_no_two_cases_have_one_name() -> None:

@@ -1,22 +1,39 @@
-"""Discovery, why-not and withdrawal on the real query engine, with answers worked out by hand."""
+"""Discovery, why-not and withdrawal on the real query engine, with answers worked out by hand or by search."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import random
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 import pytest
 
-from forktrail_projectors.discovery import Candidate, Standing, Support, eligible_tests, run_state, why_not
+from benchmarks.eligible import eligible_by_search
+from forktrail_projectors import discovery
+from forktrail_projectors.discovery import (
+    Candidate,
+    Standing,
+    Support,
+    all_eligible_tests,
+    eligible_tests,
+    run_state,
+    why_not,
+)
+from forktrail_projectors.graph.bulk import build_graph
 from forktrail_projectors.graph.cypher import CypherGraph
+from forktrail_projectors.graph.memory import MemoryGraph
+from forktrail_projectors.graph.protocol import Table
+from forktrail_projectors.state import EdgeKey, Row, Value
 from forktrail_projectors.withdrawal import loss_of
 from forktrail_schemas import events
 from forktrail_schemas.errors import GraphUnavailable, NotFound
+from support.rows import ENGINE, SEED, changes, cursor, edge, node
 from support.story import OPERATOR, RUNNER, Story
 
 
 @pytest.fixture
 def graph() -> Iterator[CypherGraph]:
-    graph = CypherGraph.in_memory()
+    graph = CypherGraph.in_memory(ENGINE)
     yield graph
     graph.close()
 
@@ -171,3 +188,77 @@ def test_why_not_never_tells_an_observation_as_a_finding(graph: CypherGraph, sto
             "that stands until the next revision"
         ],
     ]
+
+
+def random_graph(dice: random.Random) -> MemoryGraph:
+    """Tests, findings and attempts in three revisions, with relations between them as chance has it."""
+    count = 60
+    capabilities = [node("Capability", f"c{n}") for n in range(dice.choice((3, 10, 40)))]
+    tests = [node("TestCase", f"t{n}", asset="a", impact=dice.randrange(4), requests_max=1) for n in range(count)]
+    findings, cases = [], []
+    for n in range(count):
+        revision, fallen = f"r{dice.randrange(3)}", dice.random() < 0.3
+        findings.append(node("Finding", f"f{n}", revision=revision, withdrawn=fallen, depth=dice.randrange(5)))
+        cases.append(node("Case", f"case{n}", revision=f"r{dice.randrange(3)}", retried=dice.random() < 0.4))
+    edges: dict[EdgeKey, Row] = {}
+    for test, _ in tests:
+        for capability, _ in dice.sample(capabilities, min(len(capabilities), dice.choice((0, 1, 1, 2, 3)))):
+            edges.update([edge("REQUIRES", test, capability)])
+    for finding, _ in findings:
+        for capability, _ in dice.sample(capabilities, min(len(capabilities), dice.choice((0, 1, 2)))):
+            edges.update([edge("ENABLES", finding, capability)])
+    for case, _ in dice.sample(cases, count // 2):
+        edges.update([edge("ATTEMPTS", case, dice.choice(tests)[0])])
+    graph = MemoryGraph()
+    graph.commit(changes(*capabilities, *tests, *findings, *cases, edges=tuple(edges.items())), cursor(1))
+    return graph
+
+
+@pytest.mark.parametrize("chosen", [None, *range(5)])
+def test_the_eligible_tests_are_those_that_a_search_through_all_rows_finds(
+    tmp_path: Path, chosen: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seed = SEED if chosen is None else chosen
+    monkeypatch.setattr(discovery, "TESTS_PER_QUERY", 3)
+    told = random_graph(random.Random(seed))
+    build_graph(tmp_path / "run.graph", ENGINE, told)
+    graph = CypherGraph.open(tmp_path / "run.graph", ENGINE)
+    for revision in ("r0", "r1", "r2", "r3"):
+        found = all_eligible_tests(graph, revision)
+        assert [in_short(candidate) for candidate in found] == eligible_by_search(told.rows(), revision), f"seed {seed}"
+        pages = [eligible_tests(graph, revision, skip=skip, limit=4) for skip in range(0, len(found) + 1, 4)]
+        assert [candidate for page in pages for candidate in page.candidates] == found
+        assert {page.total for page in pages} == {len(found)}
+    graph.close()
+
+
+def test_random_graphs_have_eligible_tests_and_others() -> None:
+    graphs = [random_graph(random.Random(seed)) for seed in range(5)]
+    eligible = [len(eligible_by_search(graph.rows(), f"r{n}")) for graph in graphs for n in range(3)]
+    assert sum(0 < count < 60 for count in eligible) > 10
+
+
+def in_short(candidate: Candidate) -> tuple[str, int, list[tuple[str, str]]]:
+    pairs = [(pair.finding_id, pair.capability) for pair in candidate.support]
+    return candidate.test_id, candidate.depth, pairs
+
+
+class Withdrawing:
+    """A graph in which a finding is withdrawn after the first query."""
+
+    def __init__(self, story: Story, graph: CypherGraph, finding: str) -> None:
+        self._story, self._graph, self._finding = story, graph, finding
+        self._asked = False
+
+    def query(self, cypher: str, parameters: Mapping[str, Value] | None = None) -> Table:
+        table = self._graph.query(cypher, parameters)
+        if not self._asked:
+            self._asked = True
+            self._story.withdraw(self._finding)
+        return table
+
+
+def test_a_test_whose_support_goes_while_it_is_looked_at_is_left_out(graph: CypherGraph, story: Story) -> None:
+    finding = story.settle(story.report("root"))
+    page = eligible_tests(Withdrawing(story, graph, finding), "r1")
+    assert page.candidates == ()

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from forktrail_projectors.graph import writes
 from forktrail_projectors.graph.checks import check_rows
 from forktrail_projectors.graph.cypher import CypherGraph
 from forktrail_projectors.graph.protocol import Graph
@@ -47,7 +48,11 @@ def test_absent_nodes_are_absent_and_absent_relations_are_empty(graph: Graph) ->
     assert graph.edges(asked) == dict.fromkeys(asked, ())
 
 
-def test_rows_come_back_as_they_went_in_when_committed_together(graph: Graph) -> None:
+@pytest.mark.parametrize("values_for_arrow", [1, 10**9])
+def test_rows_come_back_as_they_went_in_when_committed_together(
+    graph: Graph, values_for_arrow: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writes, "VALUES_FOR_ARROW", values_for_arrow)
     rows = rows_of_every_value()
     graph.commit(changes(*rows), cursor(1))
     assert graph.nodes([key for key, _ in rows]) == dict(rows)
@@ -161,6 +166,29 @@ def test_relations_are_found_from_both_ends_in_order(graph: Graph) -> None:
     assert {key: row for key, row in content(graph).items() if isinstance(key, EdgeKey)} == dict(joined)
 
 
+def test_relations_of_many_nodes_are_found_at_once(graph: Graph) -> None:
+    events = [node("Event", offset) for offset in range(40)]
+    cases = [node("Case", f"c{n}") for n in range(40)]
+    caused = [edge("CAUSED", NodeKey("Event", n // 3), NodeKey("Event", n)) for n in range(1, 40)]
+    produced = [edge("PRODUCED", NodeKey("Event", n), NodeKey("Case", f"c{n}")) for n in range(0, 40, 2)]
+    graph.commit(changes(*events, *cases, edges=(*caused, *produced)), cursor(40))
+    ends: tuple[End, End] = ("source", "target")
+    asked = [
+        EdgesKey(table, end, NodeKey("Event", n)) for n in range(45) for table in ("CAUSED", "PRODUCED") for end in ends
+    ]
+    asked += [EdgesKey("PRODUCED", end, NodeKey("Case", f"c{n}")) for n in range(45) for end in ends]
+    asked += asked[:50]
+    found = graph.edges(asked)
+    assert found.keys() == set(asked)
+    for key, edges in found.items():
+        expected = [
+            made
+            for made, _ in (*caused, *produced)
+            if made.table == key.table and (made.source if key.end == "source" else made.target) == key.node
+        ]
+        assert list(edges) == sorted(expected, key=edge_order)
+
+
 def test_a_relation_can_join_nodes_of_earlier_commits(graph: Graph) -> None:
     cases = [node("Case", f"c{n}") for n in range(3)]
     finding = node("Finding", "f", impact=5)
@@ -220,8 +248,13 @@ MISSHAPEN = {
 }
 
 
+@pytest.mark.parametrize("as_table", [False, True])
 @pytest.mark.parametrize("fault", BROKEN)
-def test_a_faulty_batch_writes_nothing_and_the_next_one_is_fine(graph: Graph, fault: str) -> None:
+def test_a_faulty_batch_writes_nothing_and_the_next_one_is_fine(
+    graph: Graph, fault: str, as_table: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if as_table:
+        monkeypatch.setattr(writes, "VALUES_FOR_ARROW", 1)
     graph.commit(changes(CASE, FINDING, edges=(OLD_EDGE,)), cursor(7))
     before = content(graph)
     with pytest.raises(GraphError):

@@ -71,5 +71,7 @@ def test_reads_by_key_scan_no_node_table(engine_graph: CypherGraph) -> None:
     many = plan(reads.select_nodes("Case"), keys=("a", "b"))
     assert "QUERY_PRIMARY_KEY_LOOKUP" in many
     assert "SCAN_NODE_TABLE" not in many
-    for statement in reads.select_edges(EdgesKey("CAUSED", "source", NodeKey("Event", 1))):
+    for statement in reads.select_edges("CAUSED", "source", "Event"):
         assert "PRIMARY_KEY_SCAN_NODE_TABLE" in plan(statement, key=1)
+    for statement in reads.select_edges_of_many("PRODUCED", "target", "Case"):
+        assert "QUERY_PRIMARY_KEY_LOOKUP" in plan(statement, keys=("a", "b"))

@@ -48,6 +48,8 @@ def test_random_commits_leave_every_graph_equal(graph: Graph, narrow: bool, monk
     if narrow:  # everything that happens only now and then happens all the time
         monkeypatch.setattr(writes, "ROWS_PER_STATEMENT", 3)
         monkeypatch.setattr(cypher, "ROWS_PER_STATEMENT", 3)
+        monkeypatch.setattr(writes, "VALUES_FOR_ARROW", 12)
+        monkeypatch.setattr(cypher, "KEYS_AT_ONCE_MIN", 2)
         monkeypatch.setattr(cypher, "OLD_VERSIONS_MAX", 20)
         monkeypatch.setattr(cursor_table, "COMMITS_PER_PRUNING", 4)
         monkeypatch.setattr(session, "PLANS_MAX", 20)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from forktrail_projectors.lock import owned
+from forktrail_projectors.lock import Holder, holder, owned
 from forktrail_schemas.errors import GraphBusy
 
 WAIT_S = 20.0
@@ -74,6 +74,32 @@ def test_the_lock_of_a_killed_holder_goes_to_who_waits_and_the_wait_is_told_once
         with owned(lock, wait_seconds, kill):
             assert lock.read_text() == f"{os.getpid()}\n"
         assert waits == [process.pid]
+
+
+def test_a_holder_names_its_socket_and_takes_the_name_back(lock: Path) -> None:
+    assert holder(lock) is None
+    with owned(lock) as held:
+        assert holder(lock) == Holder(os.getpid(), None)
+        held.name_socket(Path("/a path/with spaces.sock"))
+        assert holder(lock) == Holder(os.getpid(), Path("/a path/with spaces.sock"))
+        held.name_socket(None)
+        assert holder(lock) == Holder(os.getpid(), None)
+
+
+def test_the_socket_of_a_killed_holder_is_forgotten_by_the_next(lock: Path) -> None:
+    with held_by_another(lock):
+        pass
+    lock.write_text("4711\n/left/behind.sock\n")
+    assert holder(lock) == Holder(4711, Path("/left/behind.sock"))
+    with owned(lock, 0):
+        assert holder(lock) == Holder(os.getpid(), None)
+
+
+@pytest.mark.parametrize("content", [b"", b"\n", b"x\n", b"\xff\n", b"\x00\x00"])
+def test_a_lock_file_that_names_nobody_has_no_holder(lock: Path, content: bytes) -> None:
+    lock.parent.mkdir(parents=True)
+    lock.write_bytes(content)
+    assert holder(lock) is None
 
 
 def test_threads_of_one_process_exclude_each_other(lock: Path) -> None:

@@ -30,6 +30,7 @@ from forktrail_schemas.settings import Settings
 from forktrail_schemas.topics import run_topic
 from support.raw import make_run, produce_with_header_name, told, transaction, write
 from support.story import ADMIN, OPERATOR, REVIEWER, RUNNER, STRANGER, Story
+from support.workbench import wait_until
 
 
 def opened_story(settings: Settings) -> Story:
@@ -77,7 +78,7 @@ def test_a_rebuild_gives_the_live_digest_and_keeps_the_old_graph_aside(settings:
     said: list[str] = []
     with open_projection(settings, story.run, rebuild=True, say=said.append) as projection:
         assert projection.position() == live
-        assert projection.projector.recomputed_digest() == live.state_digest
+        assert projection.sound()
     assert len(said) == 1
     assert "rebuilt from the log: asked for" in said[0]
     assert list(settings.graphs_dir.glob(f"{story.run}.aside-*"))
@@ -174,6 +175,8 @@ def test_a_rebuild_that_fails_leaves_the_good_graph_in_its_place(settings: Setti
         pass
     with transaction(settings.bootstrap_servers, story.run) as producer:
         producer.produce(run_topic(story.run), value=b"x", partition=0)
+    with LogReader(settings.bootstrap_servers, story.run) as reader:  # the mark of its end comes a moment later
+        wait_until(lambda: reader.end() == len(story.records) + 2)
     with pytest.raises(ForeignTransaction), open_projection(settings, story.run, rebuild=True):
         pass
     assert [path.name for path in settings.graphs_dir.iterdir() if path.suffix != ".lock"] == [

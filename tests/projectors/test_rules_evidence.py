@@ -65,6 +65,7 @@ def test_a_report_on_an_eligible_test_opens_a_case() -> None:
         "revision": "r1",
         "researcher": "rita",
         "summary": "look here",
+        "details": "",
         "outcome": "case_opened",
         "case_id": case_id,
     }

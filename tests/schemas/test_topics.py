@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from forktrail_schemas.topics import DIRECTORY, run_of_topic, run_topic, run_topic_spec
+from forktrail_schemas.topics import DIRECTORY, SCHEMAS, run_of_topic, run_topic, run_topic_spec
 
 
 def test_a_run_is_one_topic_of_one_partition_kept_for_ever() -> None:
@@ -22,3 +22,8 @@ def test_the_directory_is_compacted_over_64_partitions() -> None:
         64,
         {"cleanup.policy": "compact"},
     )
+
+
+def test_the_schemas_are_one_compacted_partition() -> None:
+    assert (SCHEMAS.name, SCHEMAS.partitions) == ("forktrail.schemas", 1)
+    assert SCHEMAS.config == {"cleanup.policy": "compact"}

@@ -64,6 +64,7 @@ def test_an_event_has_the_bytes_that_the_specification_gives() -> None:
         + b"\x00\x00\x00"  # goal, execution, frame: branch 0, null
         + b"\x02t"
         + b"\x04\xc3\xa9"  # two bytes of UTF-8
+        + b"\x00"  # no details
     )  # fmt: skip
     assert encode(report) == header(ReportFiled) + body
 
@@ -292,8 +293,8 @@ def test_a_value_that_the_codec_would_coerce_or_drop_is_refused_on_building(
 
 @every_type
 def test_every_field_is_asked_for(cls: type[Event]) -> None:
-    nullable = {"registry", "limit", "as_of"}
-    for name in SAMPLES[cls].keys() - nullable:
+    with_default = {"registry", "limit", "as_of", "details"}
+    for name in SAMPLES[cls].keys() - with_default:
         fields = sample(cls)
         del fields[name]
         with pytest.raises(InvalidEvent, match=name):

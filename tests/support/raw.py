@@ -11,7 +11,7 @@ import confluent_kafka
 import pytest
 from confluent_kafka import Producer as KafkaProducer
 
-from forktrail_producers.kafka import Topics
+from forktrail_producers.kafka import Topics, client_config
 from forktrail_projectors.record import LogRecord
 from forktrail_schemas.ids import new_run_id
 from forktrail_schemas.topics import run_topic, run_topic_spec
@@ -20,7 +20,7 @@ from support.story import Story
 
 def write(bootstrap_servers: str, run: str, records: Iterable[LogRecord]) -> None:
     """Append records to a run's topic with their bytes, headers and times."""
-    producer = KafkaProducer({"bootstrap.servers": bootstrap_servers, "enable.idempotence": True})
+    producer = KafkaProducer(client_config(bootstrap_servers) | {"enable.idempotence": True})
     for record in records:
         producer.produce(
             run_topic(run),

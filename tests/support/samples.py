@@ -50,6 +50,7 @@ SAMPLES: dict[type[Event], dict[str, Any]] = {
     events.SettingChanged: {"name": "same-person-may-review", "value": "true"},
     events.BudgetSet: {"name": "cases", "limit": 3},
     events.GoalSet: {"text": "look deeper"},
+    events.SchemaDeclared: {"fingerprint": "0123456789abcdef", "text": "{}"},
     events.TestRegistered: {
         "test_id": "gateway",
         "title": "Gateway",
@@ -60,7 +61,7 @@ SAMPLES: dict[type[Event], dict[str, Any]] = {
         "requests_max": 2,
         "definition_sha256": DIGEST,
     },
-    events.ReportFiled: {"test_id": "gateway", "summary": "look here"},
+    events.ReportFiled: {"test_id": "gateway", "summary": "look here", "details": "line 1\nline 2"},
     events.TestProposed: {
         "test_id": "gateway",
         "revision": "r1",

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from forktrail_lab.exchange.transcript import Transcript, evidence_bytes
 from forktrail_lab.registry.file import shipped_registry_path
+from forktrail_producers.blobs import BlobStore
 from forktrail_producers.keys import KeyStore
 from forktrail_producers.producer import Producer, meta
 from forktrail_projectors.projection import fold_in_memory
 from forktrail_projectors.receipts import Statement, sign_receipt
-from forktrail_projectors.state import NodeKey
+from forktrail_projectors.state import NodeKey, Row
 from forktrail_schemas.events import KeyRegistered, ObservationRecorded, TestStarted
 from forktrail_schemas.settings import Settings
 from forktrail_schemas.signatures import SigningKey
@@ -21,7 +23,6 @@ from support.command_line import CommandLine
 
 GATEWAY, INVOICE = "gateway-routing-context", "invoice-tenant-boundary"
 ROLES = {"olga": "operator", "ravi": "reviewer", "runner-1": "runner"}
-EVIDENCE_SHA256 = "e" * 64
 
 
 def open_staffed_run(forktrail: CommandLine, settings: Settings) -> str:
@@ -59,13 +60,20 @@ def observe(
     outcome: str,
     *,
     runner: str = "runner-1",
-    evidence_sha256: str = EVIDENCE_SHA256,
+    evidence_sha256: str | None = None,
 ) -> str:
-    """Take an approved case and observe it, with a receipt by the runner's key; returns the observation's event id."""
+    """Take an approved case and observe it, with a receipt by the runner's key; returns the observation's event id.
+
+    Args:
+        evidence_sha256: of what is in the blob store; None stores a transcript in which nothing was sent.
+    """
     key = KeyStore(settings.keys_dir).load(runner)
     graph, _ = fold_in_memory(settings, run)
     case = graph.nodes([NodeKey("Case", case_id)])[NodeKey("Case", case_id)]
     test = NodeKey("TestCase", str(case["test"]))
+    if evidence_sha256 is None:
+        evidence_sha256 = _store_evidence(settings, case)
+    size = len(BlobStore(str(settings.blobs_dir)).get(evidence_sha256))
     statement = Statement(evidence_sha256, case_id, str(case["test"]), str(case["revision"]), outcome)
     started = build(
         TestStarted,
@@ -80,7 +88,7 @@ def observe(
             "revision": case["revision"],
             "outcome": outcome,
             "reason": "as the test says",
-            "evidence": {"sha256": evidence_sha256, "size": 100, "media_type": "application/json"},
+            "evidence": {"sha256": evidence_sha256, "size": size, "media_type": "application/json"},
             "requests": graph.nodes([test])[test]["requests_max"],
             "interrupted": False,
             "receipt": sign_receipt(statement, key),
@@ -89,6 +97,18 @@ def observe(
     with Producer(settings.bootstrap_servers) as producer:
         producer.emit_all([(started, key), (observed, key)])
     return observed.meta.event_id
+
+
+def _store_evidence(settings: Settings, case: Row) -> str:
+    transcript = Transcript(
+        case_id=str(case["id"]),
+        test_id=str(case["test"]),
+        revision=str(case["revision"]),
+        definition_sha256="0" * 64,
+        target="http://127.0.0.1:1",
+        exchanges=(),
+    )
+    return BlobStore(str(settings.blobs_dir)).put(evidence_bytes(transcript))
 
 
 def _registration(run: str, key: SigningKey, holder: str, role: str) -> KeyRegistered:

@@ -11,6 +11,7 @@ from typing import Literal
 from forktrail_lab.broker import docker
 from forktrail_lab.broker.class_archive import ClassArchive
 from forktrail_lab.broker.config import compose_file
+from forktrail_lab.broker.ended import gone
 from forktrail_lab.broker.java_broker import launch, wait_ready
 from forktrail_lab.broker.layout import BrokerLayout
 from forktrail_lab.broker.lock import Report, exclusive
@@ -162,6 +163,6 @@ def _current_state(layout: BrokerLayout, report: Report) -> BrokerState | None:
             return state
         report("the state file names a container that doesn't answer; removing the file")
     else:
-        report(f"the state file names process {state.pid}, which is no broker of ours any more; removing the file")
+        report(f"{gone(state, layout)}; removing the file")
     layout.state_file.unlink()
     return None

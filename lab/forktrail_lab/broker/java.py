@@ -7,9 +7,12 @@ import shutil
 import subprocess
 from dataclasses import dataclass
 
+from forktrail_lab.broker.failure import failure_reason, remedy
 from forktrail_schemas.errors import BrokerError
 
 JAVA_MAJOR_MIN = 17
+# By itself it would reserve a quarter of the machine's memory, which a limit may forbid though Kafka would fit.
+_SMALL = ("-Xmx16m",)
 _VERSION = re.compile(r'version "([^"]+)"')
 _HINT = f"put Java {JAVA_MAJOR_MIN} or newer on PATH, or set FORKTRAIL_BOOTSTRAP_SERVERS to a Kafka that runs"
 
@@ -34,19 +37,24 @@ def find_java(search_path: str | None = None) -> Java:
         search_path: folders to look in, joined as in PATH; None is PATH itself.
 
     Raises:
-        BrokerError: there is none or it doesn't run (`java_missing`), or it is older than 17 (`java_too_old`).
+        BrokerError: there is none or it doesn't run (`java_missing`), it is older than 17 (`java_too_old`), or it gets
+            no memory (`java_failed`).
     """
     executable = shutil.which("java", path=search_path)
     if executable is None:
         raise BrokerError("Java is not installed", code="java_missing", hint=_HINT)
     # macOS has a `java` that only says that there is no Java.
     try:
-        answer = subprocess.run([executable, "-version"], capture_output=True, text=True, errors="replace")
+        answer = subprocess.run([executable, *_SMALL, "-version"], capture_output=True, text=True, errors="replace")
     except OSError as error:
         raise BrokerError(f"{executable} doesn't run: {error.strerror}", code="java_missing", hint=_HINT) from error
-    version = _VERSION.search(answer.stderr + answer.stdout)
+    said = answer.stderr + answer.stdout
+    version = _VERSION.search(said)
     if answer.returncode != 0 or version is None:
-        raise BrokerError(f"{executable} doesn't run", code="java_missing", hint=_HINT)
+        reason = failure_reason(said)
+        if hint := remedy(reason):
+            raise BrokerError(f"{executable} can't start: {reason}", code="java_failed", hint=hint)
+        raise BrokerError(f"{executable} doesn't run: {reason}", code="java_missing", hint=_HINT)
     if major_version(version[1]) < JAVA_MAJOR_MIN:
         raise BrokerError(
             f"Java {version[1]} is older than {JAVA_MAJOR_MIN}, which Kafka needs", code="java_too_old", hint=_HINT

@@ -9,19 +9,24 @@ from pathlib import Path
 from forktrail_lab.broker import jvm
 from forktrail_lab.broker.class_archive import ClassArchive
 from forktrail_lab.broker.config import check_paths, config_folder, server_properties
-from forktrail_lab.broker.failure import failure_reason
+from forktrail_lab.broker.ended import explained
+from forktrail_lab.broker.failure import failure_reason, read_log
 from forktrail_lab.broker.jars import ensure_jars, kafka_version
 from forktrail_lab.broker.java import Java, find_java
 from forktrail_lab.broker.layout import BrokerLayout
 from forktrail_lab.broker.lock import Report
 from forktrail_lab.broker.probe import LOOPBACK, accepts_connections, free_port, view_kafka
-from forktrail_lab.broker.process import POLL_S, birth_mark, spawn_detached
+from forktrail_lab.broker.process import POLL_S, birth_mark, spawn_detached, terminate
+from forktrail_lab.broker.room import check_room
 from forktrail_lab.broker.state import BrokerState, write_state
 from forktrail_lab.broker.storage import ensure_formatted, new_cluster_id
 from forktrail_schemas.errors import BrokerError
 
 READY_WAIT_S = 60.0
+TERMINATE_S = 10.0
 OLD_LOGS = 4
+# The controller listens on a port that was free a moment ago; now and then somebody takes it in that moment.
+CONTROLLER_PORTS_TRIED = 3
 
 
 def launch(layout: BrokerLayout, port: int, report: Report, search_path: str | None = None) -> BrokerState:
@@ -31,17 +36,37 @@ def launch(layout: BrokerLayout, port: int, report: Report, search_path: str | N
     its process. To be called under the broker's lock, with no broker of this layout running.
 
     Raises:
-        BrokerError: a path can't be used, or Java, Maven or Kafka itself failed; see `check_paths`, `find_java`,
-            `ensure_jars`, `ensure_formatted` and `wait_ready`.
+        BrokerError: a path can't be used, the disk is full, or Java, Maven or Kafka itself failed; see `check_paths`,
+            `check_room`, `find_java`, `ensure_jars`, `ensure_formatted` and `wait_ready`.
     """
     check_paths(layout.data, layout.libs)
     layout.logs.mkdir(parents=True, exist_ok=True)
+    check_room(layout.data if layout.data.exists() else layout.folder)
     java = find_java(search_path)
     pom = config_folder() / "pom.xml"
     jars = ensure_jars(layout.libs, pom, layout.logs / "maven.log", report, search_path)
     archive = ClassArchive.of(layout.libs, java)
     cluster_id = _format(layout, java, jars, archive)
-    _write_properties(layout.properties_file, port, free_port(), layout.data)
+    for tried in range(1, CONTROLLER_PORTS_TRIED + 1):
+        controller_port = _free_port_but(port)
+        _write_properties(layout.properties_file, port, controller_port, layout.data)
+        state = _spawn(layout, java, jars, archive, port, cluster_id)
+        try:
+            wait_ready(state, layout)
+        except BrokerError as error:
+            taken = f"{LOOPBACK}:{controller_port}: Address already in use" in error.message
+            if not taken or tried == CONTROLLER_PORTS_TRIED:
+                raise
+            report(f"port {controller_port}, meant for Kafka's controller, was taken meanwhile; trying another")
+        else:
+            break
+    return state
+
+
+def _spawn(
+    layout: BrokerLayout, java: Java, jars: tuple[Path, ...], archive: ClassArchive, port: int, cluster_id: str
+) -> BrokerState:
+    """Start the process and note it in the state file."""
     log4j = config_folder() / "log4j2.properties"
     archive_flags = archive.use_flags() or archive.record_flags()
     command = jvm.broker_command(java, jars, log4j, layout.properties_file, layout.logs, archive_flags)
@@ -57,8 +82,11 @@ def launch(layout: BrokerLayout, port: int, report: Report, search_path: str | N
         started_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
         class_archive="" if archive.is_sealed() else str(archive.path),
     )
-    write_state(layout.state_file, state)
-    wait_ready(state, layout)
+    try:
+        write_state(layout.state_file, state)
+    except OSError:  # a broker that no file names could not be stopped
+        terminate(pid, state.birth_mark, TERMINATE_S)
+        raise
     return state
 
 
@@ -74,18 +102,14 @@ def wait_ready(state: BrokerState, layout: BrokerLayout, wait_s: float = READY_W
     while time.monotonic() < deadline:
         if state.engine == "java" and not state.process_runs():
             layout.state_file.unlink(missing_ok=True)
-            raise BrokerError(
-                f"Kafka ended while it started: {_reason(layout.log_file)}",
-                code="start_failed",
-                hint=f"its log is {layout.log_file}",
-            )
+            raise _ended(layout)
         view = view_kafka(state.bootstrap_servers, 1.0) if accepts_connections(port) else None
         # Another Kafka that was quicker to take the port doesn't count; ours is about to end then.
         if view and state.cluster_id in ("", view.cluster_id):
             return
         time.sleep(POLL_S)
     raise BrokerError(
-        f"Kafka takes no requests after {wait_s:.0f} s; its log says: {_reason(layout.log_file)}",
+        f"Kafka takes no requests after {wait_s:.0f} s; its log says: {failure_reason(read_log(layout.log_file))}",
         code="start_timeout",
         hint=f"it goes on starting: run `forktrail broker start` again to wait on; its log is {layout.log_file}",
     )
@@ -93,7 +117,7 @@ def wait_ready(state: BrokerState, layout: BrokerLayout, wait_s: float = READY_W
 
 def _format(layout: BrokerLayout, java: Java, jars: tuple[Path, ...], archive: ClassArchive) -> str:
     def command(cluster_id: str, data: Path) -> list[str]:
-        properties = layout.folder / "format.properties"
+        properties = data.with_name(f"{data.name}.properties")
         _write_properties(properties, free_port(), free_port(), data)
         log4j = config_folder() / "log4j2.properties"
         return jvm.format_command(java, jars, log4j, properties, cluster_id, archive.use_flags())
@@ -114,8 +138,15 @@ def _keep_old_logs(log_file: Path) -> None:
             older.replace(log_file.with_name(f"{log_file.name}.{age}"))
 
 
-def _reason(log_file: Path) -> str:
-    try:
-        return failure_reason(log_file.read_text(errors="replace"))
-    except FileNotFoundError:
-        return "it has no log"
+def _ended(layout: BrokerLayout) -> BrokerError:
+    why = explained(read_log(layout.log_file), layout.folder)
+    told = f"its log is {layout.log_file}"
+    hint = f"{why.remedy}; {told}" if why.remedy else told
+    return BrokerError(f"Kafka ended while it started: {why.reason}", code="start_failed", hint=hint)
+
+
+def _free_port_but(port: int) -> int:
+    """A free port for the controller, which isn't the broker's own."""
+    while True:
+        if (found := free_port()) != port:
+            return found

@@ -7,8 +7,16 @@ import time
 from datetime import UTC, datetime
 
 from forktrail_lab.broker.control import start, stop
+from forktrail_lab.broker.ended import gone
 from forktrail_lab.broker.layout import BrokerLayout
-from forktrail_lab.broker.probe import KafkaView, kafka_of_another, view_kafka, ways_to_use
+from forktrail_lab.broker.probe import (
+    LOOPBACK,
+    KafkaView,
+    kafka_of_another,
+    port_is_free,
+    view_kafka,
+    ways_to_use,
+)
 from forktrail_lab.broker.state import BrokerState
 from forktrail_lab.broker.status import Status, status
 from forktrail_lab.console.arguments import add_action, add_actions, add_format
@@ -94,7 +102,7 @@ def _stop(settings: Settings, format: str) -> int:
     facts: dict[str, object] = {"home": str(settings.home), "stopped": stopped.state is not None}
     if stopped.state is None:
         facts["other_kafka"] = kafka_of_another(settings.broker_port)
-        line = _not_running(facts)
+        line = _not_running(facts, settings.broker_port)
     else:
         how = {"by itself": "", "killed": ", with SIGKILL as SIGTERM was not enough", "docker": ", in Docker"}
         line = f"broker stopped in {time.monotonic() - began:.1f} s{how[stopped.manner]}"
@@ -108,7 +116,7 @@ def _status(settings: Settings, format: str) -> int:
         absent = _silent(settings)
     else:
         facts = _local_facts(settings, status(BrokerLayout.of(settings.home), datetime.now(UTC)))
-        absent = "" if facts["running"] else _not_running(facts)
+        absent = "" if facts["running"] else _not_running(facts, settings.broker_port)
     if facts["running"] or format == Format.JSON:
         print_facts(facts, format)
     else:
@@ -123,8 +131,7 @@ def _local_facts(settings: Settings, seen: Status) -> dict[str, object]:
         measured = {"uptime_s": uptime_s, "rss_bytes": seen.rss_bytes, "topics": seen.topics}
         return facts | {"answers": seen.answers, **_state_facts(seen.state), **measured}
     if seen.state:
-        named = f"process {seen.state.pid}" if seen.state.pid else "a container"
-        note(f"the state file names {named}, which is no broker of ours any more")
+        note(gone(seen.state, BrokerLayout.of(settings.home)))
     return facts | {"other_kafka": kafka_of_another(settings.broker_port)}
 
 
@@ -139,11 +146,14 @@ def _state_facts(state: BrokerState) -> dict[str, object]:
     }
 
 
-def _not_running(facts: dict[str, object]) -> str:
-    """Say which home has no broker, and how to use the one of another that answers in its place."""
+def _not_running(facts: dict[str, object], port: int) -> str:
+    """Say which home has no broker, and what listens in its place: a Kafka to use, or a reason for another port."""
     line = f"no broker of {facts['home']} is running"
-    other = facts["other_kafka"]
-    return f"{line}; another Kafka answers at {other} ({ways_to_use(str(other))})" if other else line
+    if other := facts["other_kafka"]:
+        return f"{line}; another Kafka answers at {other} ({ways_to_use(str(other))})"
+    if not port_is_free(port):
+        return f"{line}; another process has port {port} of {LOOPBACK}, so choose another with `broker start --port`"
+    return line
 
 
 def _external_facts(settings: Settings, view: KafkaView | None) -> dict[str, object]:

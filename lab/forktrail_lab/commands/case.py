@@ -28,7 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     listing = add_action(actions, "list", "list the cases, in the order they were opened", LIST_EXAMPLE)
     add_run(listing)
     listing.add_argument("--status", choices=STATUSES, help="only those that stand there")
-    add_format(listing)
+    add_format(listing, rows=True)
     showing = add_action(
         actions, "show", "show what a case sends, what it rests on, and who decided what about it", SHOW_EXAMPLE
     )

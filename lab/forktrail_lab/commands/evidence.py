@@ -12,8 +12,7 @@ from forktrail_lab.console.named import find_case, observation_of
 from forktrail_lab.console.output import Format, counted, note, print_lines, print_rows, to_json
 from forktrail_lab.console.session import open_session
 from forktrail_lab.console.transcript_text import BODY_CHARACTERS_SHOWN, transcript_lines
-from forktrail_lab.evidence import EvidenceCheck, check_evidence
-from forktrail_lab.exchange.transcript import parse_evidence
+from forktrail_lab.evidence import EvidenceCheck, check_evidence, confirm_of_case, stored_evidence
 from forktrail_lab.registry.catalog import registry_of_run
 from forktrail_producers.blobs import BlobStore
 from forktrail_projectors.projection import open_projection
@@ -57,20 +56,14 @@ def _show(arguments: argparse.Namespace, settings: Settings) -> int:
     with open_session(settings, arguments.run) as session:
         case = find_case(session, arguments.case)
         observation = observation_of(session, case)
-    data = BlobStore(str(settings.blobs_dir)).get(str(observation["evidence_sha256"]))
-    transcript = parse_evidence(data)
+    data, transcript = stored_evidence(BlobStore(str(settings.blobs_dir)), observation)
     if arguments.format == Format.JSON:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
     else:
         print_lines(transcript_lines(transcript, full=arguments.full))
     note(f"evidence {observation['evidence_sha256']}, {counted(len(data), 'byte')}: the digest is right")
-    if transcript.case_id != case["id"]:
-        raise Corruption(
-            f"what was stored for {case['id']} is the evidence of {transcript.case_id}",
-            code="evidence_invalid",
-            hint=f"`forktrail evidence verify {arguments.run}` tells all that is wrong",
-        )
+    confirm_of_case(transcript, str(case["id"]), arguments.run)
     return ExitCode.OK
 
 

@@ -1,4 +1,4 @@
-"""`forktrail handoff`: writes the packet that hands a run on, or verifies one."""
+"""`forktrail handoff`: writes the packet that hands a run on and signs it, or verifies one and its signature."""
 
 from __future__ import annotations
 
@@ -9,17 +9,20 @@ import sys
 from pathlib import Path
 
 from forktrail_lab.console.arguments import run_id
-from forktrail_lab.console.output import counted, note, print_lines
+from forktrail_lab.console.output import counted, note, print_lines, printable
 from forktrail_producers.blobs import BlobStore
-from forktrail_projectors.handoff.against_log import check_against_log
-from forktrail_projectors.handoff.check import check_packet
+from forktrail_producers.keys import KeyStore
+from forktrail_projectors.handoff.against_log import check_against_log, revoked_by_now
+from forktrail_projectors.handoff.check import Checked, check_packet
 from forktrail_projectors.handoff.packet import DIGEST_FIELD, build_packet, packet_bytes
+from forktrail_projectors.handoff.signature import SIGNATURE_SUFFIX, PacketSigner, check_signature, sign_packet
 from forktrail_projectors.projection import open_projection
 from forktrail_schemas.errors import ExitCode, InvalidInput, NotFound
 from forktrail_schemas.settings import Settings
+from forktrail_schemas.signatures import ENVELOPE_LENGTH_MAX
 
-EXAMPLE = """  forktrail handoff $RUN --output packet.json
-  forktrail handoff verify packet.json
+EXAMPLE = """  forktrail handoff $RUN --output packet.json --key olga
+  forktrail handoff verify packet.json --signer olga
   forktrail handoff verify packet.json --with-log"""
 VERIFY = "verify"
 PACKET_BYTES_MAX = 64 * 1024 * 1024
@@ -31,34 +34,74 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", nargs="?", type=Path, help="the packet to verify")
     parser.add_argument("--with-log", action="store_true", help="also check the packet's place in the run's log")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write the packet there (default: stdout)")
+    parser.add_argument(
+        "--key", metavar="NAME", help=f"sign it with this key, into the output's name with {SIGNATURE_SUFFIX} after it"
+    )
+    parser.add_argument(
+        "--signature",
+        type=Path,
+        metavar="FILE",
+        help=f"the signature to verify (default: the packet's name with {SIGNATURE_SUFFIX} after it, if it is there)",
+    )
+    parser.add_argument(
+        "--signer", metavar="NAME|KEYID", help="verify that this key's holder has signed, or the key of this id"
+    )
 
 
 def run(arguments: argparse.Namespace, settings: Settings) -> int:
     """Write a packet, or check one.
 
     Raises:
-        NotFound: there is no such file to verify.
+        NotFound: there is no such file to verify, or no such key.
         InvalidInput: the file is no packet, too large or can't be written, or the words don't fit.
-        Corruption: the packet doesn't hold.
+        Corruption: the packet or its signature doesn't hold.
     """
     if arguments.run == VERIFY:
-        if arguments.file is None:
-            raise InvalidInput("which packet?", hint="forktrail handoff verify FILE")
-        return _verify(arguments.file, settings if arguments.with_log else None)
-    if arguments.file is not None:
-        raise InvalidInput(f"{arguments.file} is one word too many", hint="write the packet with --output FILE")
+        _insist(arguments.file is not None, "which packet?", "forktrail handoff verify FILE")
+        _insist(arguments.key is None, "--key signs a packet that is written", "to ask whose it is, use --signer")
+        return _verify(arguments, settings)
+    _insist(arguments.file is None, f"{arguments.file} is one word too many", "write the packet with --output FILE")
+    _insist(
+        not (arguments.signature or arguments.signer),
+        "--signature and --signer are for verifying",
+        "forktrail handoff verify FILE --signer NAME",
+    )
+    _insist(
+        arguments.key is None or arguments.output is not None, "a signature needs a file to lie by", "--output FILE"
+    )
+    return _hand_off(arguments, settings)
+
+
+def _insist(true: bool, message: str, hint: str) -> None:
+    if not true:
+        raise InvalidInput(message, hint=hint)
+
+
+def _hand_off(arguments: argparse.Namespace, settings: Settings) -> int:
+    """Write the packet, and its signature; one whose audit failed is written to be looked at, and not signed."""
+    key = KeyStore(settings.keys_dir).load(arguments.key) if arguments.key else None
     with open_projection(settings, arguments.run, say=note) as projection:
         packet = build_packet(projection, BlobStore(str(settings.blobs_dir)))
-    data = packet_bytes(packet)
+    data, audit = packet_bytes(packet) + b"\n", packet["audit"]
+    envelope = sign_packet(data, packet, key) if key and audit["valid"] else None
     if arguments.output is None:
-        sys.stdout.buffer.write(data + b"\n")
+        sys.stdout.buffer.write(data)
     else:
-        _write(arguments.output, data + b"\n")
+        _write(arguments.output, data)
     counts = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in packet["summary"].items())
-    audit = packet["audit"]
     note(f"packet_sha256 {packet[DIGEST_FIELD]}")
     note(f"{counts}; audit: {audit['checked']} checked, {'all valid' if audit['valid'] else 'NOT all valid'}")
+    if envelope is not None:
+        _write(signature_file(arguments.output), f"{envelope}\n".encode())
+        note(f"signed by key {arguments.key}: {signature_file(arguments.output)}")
+    elif key is not None:
+        note("not signed: what doesn't hold is not vouched for")
     return ExitCode.OK if audit["valid"] else ExitCode.CORRUPTION
+
+
+def signature_file(packet: Path) -> Path:
+    """Where the signature of a packet's file lies unless it is told."""
+    return packet.with_name(packet.name + SIGNATURE_SUFFIX)
 
 
 def _write(file: Path, data: bytes) -> None:
@@ -68,39 +111,53 @@ def _write(file: Path, data: bytes) -> None:
         raise InvalidInput(f"{file} can't be written: {error.strerror}") from error
 
 
-def _read(file: Path) -> bytes:
-    """Read a packet's file, never waiting for a writer nor reading without end."""
+def _read(file: Path, bytes_max: int) -> bytes:
+    """Read a packet's or a signature's file, never waiting for a writer nor reading without end."""
     try:
         # Without O_NONBLOCK, opening a FIFO waits until somebody writes to it.
         with os.fdopen(os.open(file, os.O_RDONLY | os.O_NONBLOCK), "rb") as opened:
             if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
-                raise InvalidInput(f"{file} is not a regular file", hint="give the file that holds the packet")
-            data = opened.read(PACKET_BYTES_MAX + 1)
+                raise InvalidInput(f"{file} is not a regular file", hint="give the file itself")
+            data = opened.read(bytes_max + 1)
     except FileNotFoundError as error:
         raise NotFound(f"there is no file {file}") from error
     except OSError as error:
         raise InvalidInput(f"{file} can't be read: {error.strerror}") from error
-    if len(data) > PACKET_BYTES_MAX:
-        raise InvalidInput(f"{file} is larger than {PACKET_BYTES_MAX} bytes", hint="no packet is so large")
+    if len(data) > bytes_max:
+        raise InvalidInput(f"{file} is larger than {bytes_max} bytes", hint="no such file is so large")
     return data
 
 
-def _verify(file: Path, settings: Settings | None) -> int:
-    checked = check_packet(_read(file))
+def _verify(arguments: argparse.Namespace, settings: Settings) -> int:
+    data = _read(arguments.file, PACKET_BYTES_MAX)
+    checked = check_packet(data)
+    signer = _signer(arguments, data, checked)
     place = f"offset {checked.next_offset}, log root {checked.log_root}, state digest {checked.state_digest}"
-    if settings is None:
+    signed = "unsigned" if signer is None else f"signed by {printable(str(signer))}"
+    if not arguments.with_log:
         place = f"as it says, at {place}; check that, and whether the log went on, with --with-log"
     else:
         since = check_against_log(settings, checked)
         place = f"at {place}: confirmed by the log of {checked.run}; {counted(since, 'record')} came since"
+        if signer is not None and since and revoked_by_now(settings, checked.run, signer.key_id):
+            signed += ", which was revoked since"
     verified = f"{counted(checked.signatures, 'signature')} and {counted(checked.receipts, 'receipt')}"
     print_lines(
         [
             f"packet_sha256 {checked.packet_sha256}",
             f"holds: {verified} verified from the file alone",
+            signed,
             f"trust starts in admin key {checked.admin_key}",
             place,
             ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in checked.summary.items()),
         ]
     )
     return ExitCode.OK
+
+
+def _signer(arguments: argparse.Namespace, data: bytes, checked: Checked) -> PacketSigner | None:
+    """Whose signature the packet has, which holds; None for a packet without one, where none is asked for."""
+    file = arguments.signature or signature_file(arguments.file)
+    if not (arguments.signature or arguments.signer) and not file.exists():
+        return None
+    return check_signature(data, _read(file, ENVELOPE_LENGTH_MAX), checked.packet, arguments.signer)

@@ -16,7 +16,8 @@ from forktrail_schemas.settings import Settings
 
 EXAMPLE = """\
   forktrail query $RUN 'MATCH (f:Finding)-[:ENABLES]->(c:Capability) RETURN f.id, f.test, c.id'
-  forktrail query $RUN 'MATCH (c:`Case`) WHERE c.status = $status RETURN c.id' --param status=proposed --json"""
+  forktrail query $RUN 'MATCH (c:`Case`) WHERE c.status = $status RETURN c.id' --param status=proposed --json
+  forktrail query $RUN 'MATCH (f:Finding) RETURN f.id, f.title' --format csv > findings.csv"""
 
 TIMEOUT_SECONDS_MAX = 86_400
 
@@ -38,7 +39,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--timeout", type=_milliseconds, metavar="SECONDS", help="give up after this long (default: never)"
     )
-    add_format(parser)
+    add_format(parser, rows=True)
     parser.add_argument(
         "--json", dest="format", action="store_const", const=str(Format.JSON), help="short for --format json"
     )
@@ -52,7 +53,7 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
         GraphError: the graph is missing, behind or of another log (with `--no-fold`), or it took too long.
     """
     parameters = {name: _value(text) for name, text in arguments.parameters}
-    with open_projection(settings, arguments.run, fold=not arguments.no_fold, say=note) as projection:
+    with open_projection(settings, arguments.run, fold=not arguments.no_fold, steady=False, say=note) as projection:
         began = time.perf_counter()
         table = projection.graph.query(arguments.cypher, parameters, timeout_ms=arguments.timeout)
         milliseconds = (time.perf_counter() - began) * 1000

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from pydantic import TypeAdapter, ValidationError
+
 from forktrail_lab.console.arguments import add_actor, add_format, add_run, login_name, some_words
 from forktrail_lab.console.output import note, print_made
 from forktrail_lab.console.session import Speaker, open_session
@@ -11,9 +13,11 @@ from forktrail_schemas.errors import ExitCode, NotFound
 from forktrail_schemas.events import ReportFiled
 from forktrail_schemas.ids import derived_id
 from forktrail_schemas.settings import Settings
+from forktrail_schemas.values import LINE_LENGTH_MAX, Line
 
 EXAMPLE = "  CASE=$(forktrail report $RUN gateway-routing-context --as rita --summary 'the routing header is believed')"
 
+_LINE: TypeAdapter[str] = TypeAdapter(Line)
 _SAID = {
     "case_opened": "{case} waits for approval",
     "case_exists": "kept; {case} stands for this test in this revision",
@@ -26,7 +30,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare run, test, summary and who reports."""
     add_run(parser)
     parser.add_argument("test", metavar="TEST", help="id of a registered test")
-    parser.add_argument("--summary", type=some_words, metavar="TEXT", required=True, help="what was seen, in words")
+    parser.add_argument(
+        "--summary", type=_one_line, metavar="LINE", required=True, help="what was seen, in words, on one line"
+    )
+    parser.add_argument("--details", metavar="TEXT", default="", help="all else there is to say")
     add_actor(parser, "who reports it (default: your login name); claimed, not signed")
     add_format(parser)
 
@@ -48,7 +55,11 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
                 run=arguments.run,
             )
         written = session.write(
-            ReportFiled, Speaker("human", researcher), test_id=arguments.test, summary=arguments.summary
+            ReportFiled,
+            Speaker("human", researcher),
+            test_id=arguments.test,
+            summary=arguments.summary,
+            details=arguments.details,
         )
         report = session.existing("Report", derived_id("report", written.event_id))
     outcome = str(report["outcome"])
@@ -59,3 +70,12 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
     if outcome == "support_missing":
         note(f"`forktrail why-not {arguments.run} {arguments.test}` names what is missing")
     return ExitCode.OK
+
+
+def _one_line(text: str) -> str:
+    try:
+        return _LINE.validate_python(some_words(text))
+    except ValidationError:
+        raise argparse.ArgumentTypeError(
+            f"it is not one line of {LINE_LENGTH_MAX} characters at most: say the rest with --details"
+        ) from None

@@ -9,6 +9,8 @@ from forktrail_lab.console.arguments import add_case, add_format, add_key, add_r
 from forktrail_lab.console.named import find_case, observation_of
 from forktrail_lab.console.output import print_made
 from forktrail_lab.console.session import open_session
+from forktrail_lab.evidence import confirm_of_case, stored_evidence
+from forktrail_producers.blobs import BlobStore
 from forktrail_schemas.errors import ExitCode
 from forktrail_schemas.events import ReviewDecided
 from forktrail_schemas.events.evidence import ReviewDecision
@@ -16,7 +18,8 @@ from forktrail_schemas.ids import derived_id
 from forktrail_schemas.settings import Settings
 
 EXAMPLE = "  FINDING=$(forktrail review $RUN case-3f accept --key ravi --note 'both responses are in the transcript')"
-_PAST = {"accept": "accepted", "reject": "rejected"}
+ACCEPT = "accept"
+_PAST = {ACCEPT: "accepted", "reject": "rejected"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -32,13 +35,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, settings: Settings) -> int:
     """Write the review; accepting a reproduced observation makes a finding, whose id is printed.
 
+    Nothing is accepted whose evidence isn't what its runner stored and signed for; it can be rejected.
+
     Raises:
         InvalidInput: there is no observation to review yet; nothing was sent.
+        Corruption: the evidence is missing, or other than it was; nothing was sent.
         EventVoid: the rules refused it, because the reviewer is also the approver, say.
     """
     with open_session(settings, arguments.run) as session:
         case = find_case(session, arguments.case)
         observation = observation_of(session, case)
+        if arguments.decision == ACCEPT:
+            _, transcript = stored_evidence(BlobStore(str(settings.blobs_dir)), observation)
+            confirm_of_case(transcript, str(case["id"]), arguments.run)
         person = session.person(arguments.key)
         written = session.write(
             ReviewDecided,

@@ -67,7 +67,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_key(opening, ADMIN_KEY)
     add_actor(opening, "actor id that the admin key speaks for (default: the key's name)")
     listing = add_action(actions, "list", "list the runs", LIST_EXAMPLE)
-    add_format(listing)
+    add_format(listing, rows=True)
     showing = add_action(actions, "show", "show where a run stands and what it holds", SHOW_EXAMPLE)
     add_run(showing)
     add_format(showing)

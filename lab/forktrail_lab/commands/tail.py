@@ -6,7 +6,7 @@ import argparse
 import re
 from collections.abc import Sequence
 
-from forktrail_lab.console.arguments import add_run
+from forktrail_lab.console.arguments import add_run, offset
 from forktrail_lab.console.output import Format, note, print_lines, table_lines, time_text, to_json
 from forktrail_projectors.projection import open_projection
 from forktrail_projectors.reader import LogReader
@@ -31,10 +31,10 @@ _FIELDS = ("offset", "id", "type", "occurred_at", "actor_kind", "actor", "subjec
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the run, where to begin, and whether to go on."""
     add_run(parser)
-    parser.add_argument("--from", dest="start", type=_offset, default=0, metavar="OFFSET", help="(default: 0)")
+    parser.add_argument("--from", dest="start", type=offset, default=0, metavar="OFFSET", help="(default: 0)")
     parser.add_argument("--follow", action="store_true", help="go on as events come, until Ctrl-C")
     parser.add_argument(
-        "--format", choices=[str(name) for name in Format], default=str(Format.TABLE), help="json: one object a line"
+        "--format", choices=[Format.TABLE.value, Format.JSON.value], default="table", help="json: one object a line"
     )
 
 
@@ -81,7 +81,7 @@ class _Printer:
         with open_projection(self._settings, self._run, say=note) as projection:
             bounds = {"start": self.next_offset, "until": self.next_offset + PAGE_EVENTS}
             found = projection.graph.query(_PAGE, bounds)
-            return [dict(zip(_FIELDS, row, strict=True)) for row in found.rows], projection.projector.cursor.next_offset
+            return [dict(zip(_FIELDS, row, strict=True)) for row in found.rows], projection.next_offset
 
     def _print(self, events: Sequence[dict[str, object]]) -> None:
         if self._format == Format.JSON:
@@ -110,9 +110,3 @@ def _short(subject: object) -> object:
     if isinstance(subject, str) and _DIGEST.fullmatch(subject):
         return f"{subject[:DIGITS_SHOWN]}…"
     return subject
-
-
-def _offset(text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and len(text) <= 18):
-        raise argparse.ArgumentTypeError(f"{text!r} is no offset: a whole number from 0")
-    return int(text)

@@ -76,10 +76,15 @@ def some_words(text: str) -> str:
     return text
 
 
-def add_format(parser: argparse.ArgumentParser) -> None:
-    """Table or JSON, as `format`."""
+def add_format(parser: argparse.ArgumentParser, *, rows: bool = False) -> None:
+    """Table or JSON, as `format`.
+
+    Args:
+        rows: whether the command prints rows, which may be CSV too.
+    """
+    formats = [Format.TABLE, Format.JSON, *([Format.CSV] if rows else [])]
     parser.add_argument(
-        "--format", choices=[str(name) for name in Format], default=str(Format.TABLE), help="(default: table)"
+        "--format", choices=[str(name) for name in formats], default=str(Format.TABLE), help="(default: table)"
     )
 
 
@@ -95,6 +100,17 @@ def run_id(text: str) -> str:
         raise argparse.ArgumentTypeError(
             f"{text!r} is no run id: lower-case letters, digits and '-', 63 at most"
         ) from None
+
+
+def offset(text: str) -> int:
+    """An offset in a run's log.
+
+    Raises:
+        argparse.ArgumentTypeError: it is none.
+    """
+    if not (text.isascii() and text.isdecimal() and len(text) <= 18):
+        raise argparse.ArgumentTypeError(f"{text!r} is no offset: a whole number from 0")
+    return int(text)
 
 
 def login_name() -> str:

@@ -16,7 +16,7 @@ from forktrail_projectors.rules.support import is_current
 from forktrail_projectors.state import EdgesKey, End, NodeKey, Row
 from forktrail_schemas.errors import Corruption, GraphCatalogMismatch, InvalidInput
 from forktrail_schemas.events import TestProposed
-from forktrail_schemas.wire import decode
+from forktrail_schemas.wire import decode, decode_declared, foreign_fingerprint
 
 Part = dict[str, object]
 
@@ -115,14 +115,25 @@ def _definition(session: RunSession, case: Row, blobs: BlobStore, registry_file:
 
 
 def _opened(session: RunSession, case: Row) -> Part:
-    """Who opened the case, and in what words: a report's summary, or a proposal's rationale, which only the log has."""
+    """Who opened the case, and in what words: a report's, or a proposal's rationale, which only the log has."""
     reports = _neighbours(session, "OPENED", "target", NodeKey("Case", text(case, "id")))
+    more: Part = {}
     if reports:
         words = reports[0]["summary"]
+        more = {"details": reports[0]["details"]} if reports[0]["details"] else {}
     else:
-        proposal = decode(session.projection.reader.record_at(number(case, "created_offset")).value or b"")
+        proposal = _event_at(session, number(case, "created_offset"))
         words = proposal.rationale if isinstance(proposal, TestProposed) else None
-    return {"by": case["proposer"], "how": case["opened_by"], "words": words, **_when(session, case)}
+    return {"by": case["proposer"], "how": case["opened_by"], "words": words, **more, **_when(session, case)}
+
+
+def _event_at(session: RunSession, offset: int) -> object:
+    """The valid event at an offset, read by a built-in schema or by one that the run declared."""
+    value = session.projection.reader.record_at(offset).value or b""
+    foreign = foreign_fingerprint(value)
+    if foreign is None:
+        return decode(value)
+    return decode_declared(value, text(session.existing("Schema", foreign), "text"))
 
 
 def _approval(session: RunSession, id: str) -> Part:

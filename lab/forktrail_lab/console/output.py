@@ -1,11 +1,12 @@
-"""How commands print: an aligned table or JSON on stdout, notes on stderr.
+"""How commands print: an aligned table, JSON or CSV on stdout, notes on stderr.
 
-Whatever people or services wrote may hold control characters; in a table they are escaped, so that no report can move
-the cursor or forge a line.
+Whatever people or services wrote may hold control characters; in a table, and wherever else a terminal shows them, they
+are escaped, so that no report can move the cursor or forge a line.
 """
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import shutil
@@ -13,6 +14,7 @@ import sys
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from typing import TextIO
 
 COLUMN_WIDTH_MIN = 8
 _GAP = "  "
@@ -27,6 +29,7 @@ class Format(StrEnum):
 
     TABLE = "table"
     JSON = "json"
+    CSV = "csv"
 
 
 def note(line: str) -> None:
@@ -35,9 +38,11 @@ def note(line: str) -> None:
 
 
 def print_rows(columns: Sequence[str], rows: Rows, format: str) -> None:
-    """Print rows as a table, or as a JSON list of objects."""
+    """Print rows as a table, as a JSON list of objects, or as CSV."""
     if format == Format.JSON:
         print(to_json([dict(zip(columns, row, strict=True)) for row in rows], indent=2))
+    elif format == Format.CSV:
+        write_csv(sys.stdout, columns, rows)
     else:
         print_lines(table_lines(columns, rows))
 
@@ -143,6 +148,23 @@ def time_text(micros: object) -> str | None:
     except OverflowError:  # past the year 9999
         return f"{micros} us"
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def write_csv(file: TextIO, columns: Sequence[str], rows: Rows) -> None:
+    """Write RFC 4180: the names, then a record for each row; a null is an empty field, a list its JSON."""
+    show = printable if file.isatty() else str
+    writer = csv.writer(file)  # its default dialect ends lines with CRLF and doubles quotes, as the RFC has it
+    writer.writerow([show(name) for name in columns])
+    writer.writerows([None if value is None else show(_field(value)) for value in row] for row in rows)
+    file.flush()
+
+
+def _field(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list | tuple | dict):
+        return json.dumps(value, ensure_ascii=False, default=str)
+    return str(value)
 
 
 def _is_number(value: object) -> bool:

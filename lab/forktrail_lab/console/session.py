@@ -11,10 +11,11 @@ from forktrail_lab.console.output import note
 from forktrail_producers.keys import KeyStore
 from forktrail_producers.producer import Producer, meta
 from forktrail_projectors.graph.protocol import Table
-from forktrail_projectors.projection import Projection, open_projection
+from forktrail_projectors.projection import open_projection
 from forktrail_projectors.rules.context import text
 from forktrail_projectors.state import NodeId, NodeKey, Row, Value
 from forktrail_projectors.submit import Submission
+from forktrail_projectors.view import RunView
 from forktrail_schemas.errors import EventVoid, NotFound
 from forktrail_schemas.events.base import Event
 from forktrail_schemas.settings import Settings
@@ -70,7 +71,7 @@ class Written:
 class RunSession:
     """A run's graph and log, inside the `with` block of `open_session`."""
 
-    def __init__(self, settings: Settings, projection: Projection) -> None:
+    def __init__(self, settings: Settings, projection: RunView) -> None:
         self._settings = settings
         self.projection = projection
         self._producer: Producer | None = None

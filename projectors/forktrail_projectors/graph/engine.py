@@ -7,6 +7,7 @@ same file is never opened twice in a process: neither engine refuses that, and b
 from __future__ import annotations
 
 import importlib
+import importlib.util  # kuzu uses it without importing it
 import inspect
 import sys
 import threading
@@ -14,6 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol, cast
 
+from forktrail_projectors.graph.arrow import ArrowTable
 from forktrail_schemas.errors import GraphBusy, GraphError, GraphUnavailable
 
 # Each engine's package, and the extra that installs it.
@@ -53,6 +55,7 @@ class Result(Protocol):
     def has_next(self) -> bool: ...
     def get_n(self, count: int) -> list[list[Any]]: ...
     def get_all(self) -> list[list[Any]]: ...
+    def get_as_arrow(self, chunk_size: int) -> ArrowTable: ...
     def close(self) -> None: ...
 
 
@@ -66,6 +69,7 @@ class Connection(Protocol):
     def execute(self, query: str | Plan, parameters: dict[str, Any] | None = None) -> Result | list[Result]: ...
     def prepare(self, query: str, parameters: dict[str, Any] | None = None) -> Plan: ...
     def set_query_timeout(self, timeout_in_ms: int) -> None: ...
+    def interrupt(self) -> None: ...
     def close(self) -> None: ...
 
 
@@ -129,11 +133,15 @@ def open_database(
     engine: str = DEFAULT_ENGINE,
     *,
     read_only: bool = False,
+    bulk: bool = False,
     buffer_pool_bytes: int = BUFFER_POOL_BYTES,
 ) -> Database:
     """Open a database file, or make it; None keeps it in memory.
 
     A torn or damaged write-ahead log is an error, never skipped.
+
+    Args:
+        bulk: for loading many rows: CHECKPOINT runs only when asked for, and one thread keeps the rows in their order.
 
     Raises:
         GraphBusy: the file is open, here or in another process.
@@ -146,7 +154,7 @@ def open_database(
         _refuse_leftovers(path, read_only)
         _claim(path)
     try:
-        options = _options(module, read_only, buffer_pool_bytes)
+        options = _options(module, read_only, bulk, buffer_pool_bytes)
         native = module.Database(":memory:" if path is None else str(path), **options)
     except BaseException as error:
         _release(path)
@@ -183,12 +191,13 @@ def _load(engine: str) -> Any:
         raise GraphUnavailable(f"{engine} can't be imported: {error}", hint=f"pip install '{extra}'") from error
 
 
-def _options(module: Any, read_only: bool, buffer_pool_bytes: int) -> dict[str, object]:
+def _options(module: Any, read_only: bool, bulk: bool, buffer_pool_bytes: int) -> dict[str, object]:
     wanted: dict[str, object] = {
         "buffer_pool_size": buffer_pool_bytes,
         "max_db_size": DATABASE_BYTES_MAX,
         "read_only": read_only,
-        "auto_checkpoint": True,
+        "max_num_threads": 1 if bulk else 0,
+        "auto_checkpoint": not bulk,
         "checkpoint_threshold": LOG_BYTES_MAX,
         "throw_on_wal_replay_failure": True,
         "enable_checksums": True,

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
-from forktrail_projectors.graph.schema import EDGE_TABLES, NODE_TABLES, ColumnType
+from forktrail_projectors.graph.schema import EDGE_TABLES, NODE_TABLES, ColumnType, EdgeTable, NodeTable
 from forktrail_projectors.graph.writes import quote
-from forktrail_projectors.state import EdgesKey, Row
+from forktrail_projectors.state import End, Row
 
 # Engine-made fields of nodes, relations and paths; ladybug writes them in capitals, kuzu doesn't.
 _INTERNAL = ("_id", "_src", "_dst")
+_TABLES: Mapping[str, NodeTable | EdgeTable] = {**NODE_TABLES, **EDGE_TABLES}
+_LIST_COLUMNS = {
+    name: [column for column, kind in table.columns.items() if kind is ColumnType.STRINGS]
+    for name, table in _TABLES.items()
+}
 
 
 def select_node(table: str) -> str:
@@ -27,22 +33,41 @@ def select_nodes(table: str) -> str:
     return f"UNWIND $keys AS k {match} RETURN {_columns('n', table)}"
 
 
-def select_edges(key: EdgesKey) -> list[str]:
-    """What lies at the other end of a node's relations, the node being `$key`: table and key.
+@cache
+def select_edges(table: str, end: End, node_table: str) -> tuple[str, ...]:
+    """What lies at the other end of a node's relations, the node being `$key`: its key, and the other's table and key.
 
-    One key at a time: with UNWIND both engines scan the whole relation table.
+    Empty where the relation table never joins that node table at that end.
     """
+    match, key = f"MATCH (n:{quote(node_table)})", f"n.{_key(node_table)}"
+    return tuple(
+        f"{match}{pattern} WHERE {key} = $key RETURN {key}, {other}"
+        for pattern, other in _others(table, end, node_table)
+    )
+
+
+@cache
+def select_edges_of_many(table: str, end: End, node_table: str) -> tuple[str, ...]:
+    """The same for the nodes named by `$keys`; a node without relations has one row, of nulls but for its key.
+
+    The match is OPTIONAL since both engines scan the whole relation table for one that isn't.
+    """
+    nodes = f"UNWIND $keys AS k MATCH (n:{quote(node_table)}) WHERE n.{_key(node_table)} = k WITH k, n"
+    others = _others(table, end, node_table)
+    return tuple(f"{nodes} OPTIONAL MATCH (n){pattern} RETURN k, {other}" for pattern, other in others)
+
+
+def _others(table: str, end: End, node_table: str) -> Iterator[tuple[str, str]]:
+    """For each name that the other ends' keys have: the pattern from `n` to them, and what to return of them."""
     others: dict[str, list[str]] = {}
-    for source, target in EDGE_TABLES[key.table].pairs:
-        here, there = (source, target) if key.end == "source" else (target, source)
-        if here == key.node.table:
+    for source, target in EDGE_TABLES[table].pairs:
+        here, there = (source, target) if end == "source" else (target, source)
+        if here == node_table:
             others.setdefault(NODE_TABLES[there].key, []).append(there)
-    left, right = ("", ">") if key.end == "source" else ("<", "")
-    return [
-        f"MATCH (n:{quote(key.node.table)}){left}-[:{quote(key.table)}]-{right}(m:{':'.join(map(quote, there))})"
-        f" WHERE n.{_key(key.node.table)} = $key RETURN label(m), m.{quote(key_column)}"
-        for key_column, there in others.items()
-    ]
+    left, right = ("", ">") if end == "source" else ("<", "")
+    for key_column, there_tables in others.items():
+        labels = ":".join(map(quote, there_tables))
+        yield f"{left}-[:{quote(table)}]-{right}(m:{labels})", f"label(m), m.{quote(key_column)}"
 
 
 def all_nodes(table: str) -> str:
@@ -57,11 +82,11 @@ def all_edges(table: str, source: str, target: str) -> str:
     return f"{match} RETURN a.{_key(source)}, b.{_key(target)}{columns}"
 
 
-def row(columns: Mapping[str, ColumnType], values: Sequence[Any]) -> Row:
-    """A row of the graph from the engine's values in column order."""
-    made = dict(zip(columns, values, strict=True))
-    for name, kind in columns.items():
-        if kind is ColumnType.STRINGS and made[name] is not None:
+def row(table: str, values: Sequence[Any]) -> Row:
+    """A row of a table from the engine's values in column order."""
+    made = dict(zip(_TABLES[table].columns, values, strict=True))
+    for name in _LIST_COLUMNS[table]:
+        if made[name] is not None:
             made[name] = tuple(made[name])
     return made
 

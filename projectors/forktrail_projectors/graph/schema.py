@@ -128,6 +128,8 @@ _DOMAIN = (
         _strings("holder", "holder_kind", "public_key") | {"roles": ColumnType.STRINGS, "revoked": ColumnType.BOOL},
         None,
     ),
+    # A schema is what records were written in, not what they came to; so it has no content either.
+    _domain("Schema", _strings("name", "sha256", "text"), None),
     _domain("Asset", {}, _content("id")),
     _domain("Capability", {}, _content("id")),
     _domain(
@@ -137,8 +139,8 @@ _DOMAIN = (
     ),
     _domain(
         "Report",
-        _strings("test", "revision", "researcher", "summary", "outcome", "case_id"),
-        _content("test revision researcher summary outcome", case_id="Case", left_out="id"),
+        _strings("test", "revision", "researcher", "summary", "details", "outcome", "case_id"),
+        _content("test revision researcher summary details outcome", case_id="Case", left_out="id"),
     ),
     _domain(
         "Case",

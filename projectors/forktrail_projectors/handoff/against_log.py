@@ -7,6 +7,7 @@ from forktrail_projectors.handoff.check import Checked, compare
 from forktrail_projectors.handoff.recomputed import recomputed_from
 from forktrail_projectors.projection import fold_in_memory
 from forktrail_projectors.reader import LogReader
+from forktrail_projectors.state import NodeKey
 from forktrail_schemas.errors import Corruption
 from forktrail_schemas.settings import Settings
 
@@ -36,6 +37,18 @@ def check_against_log(settings: Settings, checked: Checked) -> int:
     except Corruption as error:
         raise _broken(f"it leaves records out: {error.message}") from error
     return end - checked.next_offset
+
+
+def revoked_by_now(settings: Settings, run: str, key_id: str) -> bool:
+    """Whether a key that the run has registered is revoked at the log's end.
+
+    Raises:
+        NotFound: there is no such run.
+        LogUnavailable: Kafka doesn't answer.
+    """
+    graph, _ = fold_in_memory(settings, run)
+    key = NodeKey("Key", key_id)
+    return bool(graph.nodes([key])[key]["revoked"])
 
 
 def _broken(what: str) -> Corruption:

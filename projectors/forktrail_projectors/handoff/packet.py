@@ -17,11 +17,11 @@ from forktrail_producers.blobs import BlobStore
 from forktrail_projectors.discovery import Candidate, RunState, all_eligible_tests, run_state, why_not
 from forktrail_projectors.fold import FOLD_VERSION
 from forktrail_projectors.graph.protocol import Queryable
-from forktrail_projectors.projection import Projection
 from forktrail_projectors.receipts import Statement, fault_of
 from forktrail_projectors.record import LogRecord
 from forktrail_projectors.rules.context import Signer
 from forktrail_projectors.state import Value
+from forktrail_projectors.view import RunView
 from forktrail_schemas.errors import Corruption
 from forktrail_schemas.events import (
     KeyRegistered,
@@ -87,7 +87,7 @@ _ALWAYS = tuple(
 )
 
 
-def build_packet(projection: Projection, blobs: BlobStore) -> Packet:
+def build_packet(projection: RunView, blobs: BlobStore) -> Packet:
     """Make the packet of a run as it stands: recompute signatures, receipts and evidence digests, and say what held.
 
     Raises:
@@ -209,7 +209,7 @@ def _signature_right(record: LogRecord, keys: Mapping[str, Packet]) -> bool:
     )
 
 
-def _records(projection: Projection, state: RunState) -> list[LogRecord]:
+def _records(projection: RunView, state: RunState) -> list[LogRecord]:
     """The records that the packet rests on, read from the log itself."""
     graph = projection.graph
     now: Mapping[str, Value] = {"revision": state.active_revision}

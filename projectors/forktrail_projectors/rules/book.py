@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from forktrail_projectors.rules import evidence, log
+from forktrail_projectors.rules import evidence, log, schemas
 from forktrail_projectors.state import EdgesKey, Key, NodeKey
 from forktrail_schemas import events as types
 from forktrail_schemas.events.base import Event
@@ -72,6 +72,7 @@ RULES: Mapping[type[Event], Rule] = {
     types.KeyRevoked: Rule(log.key_revoked, lambda event: [NodeKey("Key", event.key_id)]),
     types.SettingChanged: Rule(log.setting_changed, lambda event: [NodeKey("Setting", event.name)]),
     types.BudgetSet: Rule(log.budget_set, lambda event: [NodeKey("Budget", event.name)]),
+    types.SchemaDeclared: Rule(schemas.schema_declared, lambda event: [NodeKey("Schema", event.fingerprint)]),
     types.GoalSet: Rule(log.goal_set, lambda event: []),
     types.TestRegistered: Rule(log.registration_made, _registration),
     types.ReportFiled: Rule(evidence.report_filed, _attempt),

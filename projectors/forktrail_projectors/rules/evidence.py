@@ -59,10 +59,11 @@ def report_filed(ctx: Context[ReportFiled]) -> None:
     report = ctx.create(
         "Report",
         report_id,
-        test=event.test_id,
+        test=test["id"],
         revision=ctx.revision,
         researcher=event.meta.actor.id,
         summary=event.summary,
+        details=event.details,
         outcome=outcome,
         case_id=case_id,
     )

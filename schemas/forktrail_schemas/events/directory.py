@@ -7,7 +7,57 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from forktrail_schemas.record import Record
-from forktrail_schemas.values import Int64, Name, RunId, Text
+from forktrail_schemas.values import Int64, Name, RunId, Sha256, Text
+
+DeadVerdict = Literal["unreadable", "unhandled", "void"]
+
+
+class RawHeader(Record):
+    """A header as the record has it."""
+
+    TYPE: ClassVar[str] = "forktrail.RawHeader"
+
+    name: Text
+    value: bytes | None
+
+
+class DeadLetter(Record):
+    """A record of a run that was refused for what it is; on forktrail.dead-letters under the key RUN/OFFSET."""
+
+    TYPE: ClassVar[str] = "forktrail.DeadLetter"
+
+    run: RunId
+    offset: Annotated[Int64, Field(ge=0)]
+    verdict: DeadVerdict
+    reason: Text
+    detail: Text
+    type: Text
+    event_id: Text
+    left_out: bool
+    """Whether key, headers and value are too large for a letter together."""
+    key: bytes | None = None
+    headers: Annotated[tuple[RawHeader, ...], Field(strict=False)]
+    """In the record's order; none where a name isn't UTF-8."""
+    value: bytes | None = None
+    value_bytes: Annotated[Int64, Field(ge=0)]
+    value_sha256: Sha256
+    """Of no bytes where the record has no value."""
+    recorded_at: Int64
+    """The record's own time."""
+    published_at: Annotated[Int64, Field(ge=0)]
+
+
+class DeadLetterAcknowledged(Record):
+    """Somebody has dealt with a dead letter; on forktrail.dead-letters under the key RUN/OFFSET/ack."""
+
+    TYPE: ClassVar[str] = "forktrail.DeadLetterAcknowledged"
+
+    run: RunId
+    offset: Annotated[Int64, Field(ge=0)]
+    by: Name
+    reason: Text
+    acknowledged_at: Annotated[Int64, Field(ge=0)]
+
 
 RunStatus = Literal["open", "closed"]
 

@@ -9,7 +9,7 @@ from pydantic import Field
 from forktrail_schemas.events.base import Event
 from forktrail_schemas.events.shared import BlobRef
 from forktrail_schemas.record import Record
-from forktrail_schemas.values import Int32, Int64, LocalId, Slug, Text
+from forktrail_schemas.values import Int32, Int64, Line, LocalId, Slug, Text
 
 ApprovalSubjectKind = Literal["case", "request"]
 
@@ -81,11 +81,15 @@ class ReportFiled(Event):
     """Somebody says that a registered test would reproduce something. A claim, not evidence."""
 
     TYPE: ClassVar[str] = "forktrail.ReportFiled"
+    VERSION: ClassVar[int] = 2
     ROLE: ClassVar[str | None] = None
     SUBJECT: ClassVar[str] = "test_id"
 
     test_id: Slug
-    summary: Text
+    summary: Line
+    """What was seen, in one line."""
+    details: Text = ""
+    """All else there is to say; may be empty."""
 
 
 class RetryRequested(Event):

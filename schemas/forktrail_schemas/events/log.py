@@ -8,7 +8,7 @@ from pydantic import Field
 
 from forktrail_schemas.events.base import Event
 from forktrail_schemas.events.shared import ActorKind, BlobRef
-from forktrail_schemas.values import Int32, Int64, Name, PublicKey, Sha256, Slug, Text
+from forktrail_schemas.values import Fingerprint, Int32, Int64, Name, PublicKey, Sha256, Slug, Text
 
 
 class BudgetSet(Event):
@@ -92,6 +92,19 @@ class RunOpened(Event):
     """Raw Ed25519 public key, hex; signs this event."""
     registry: BlobRef | None = None
     """The test registry that the run was opened with."""
+
+
+class SchemaDeclared(Event):
+    """Records written under this schema can be read in this run from here on."""
+
+    TYPE: ClassVar[str] = "forktrail.SchemaDeclared"
+    ROLE: ClassVar[str | None] = "admin"
+    SUBJECT: ClassVar[str] = "fingerprint"
+
+    fingerprint: Fingerprint
+    """CRC-64-AVRO of its canonical form, hex, in the byte order of a record's first bytes."""
+    text: Text
+    """The Avro schema of a record, as JSON."""
 
 
 class SettingChanged(Event):

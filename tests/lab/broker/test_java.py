@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -51,3 +52,19 @@ def test_a_java_that_does_not_run_counts_as_missing(fake_tool: Callable[[str, st
     with pytest.raises(BrokerError) as raised:
         find_java(fake_tool("java", script))
     assert raised.value.code == "java_missing"
+
+
+def test_what_java_says_is_told(fake_tool: Callable[[str, str], str]) -> None:
+    with pytest.raises(BrokerError, match="Unable to locate a Java Runtime"):
+        find_java(fake_tool("java", "echo 'Unable to locate a Java Runtime.' >&2; exit 1"))
+
+
+def test_a_java_that_gets_no_memory_is_not_called_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    if shutil.which("java") is None:
+        pytest.skip("there is no Java here")
+    monkeypatch.setenv("_JAVA_OPTIONS", "-Xmx99999999g")
+    with pytest.raises(BrokerError) as raised:
+        find_java()
+    assert raised.value.code == "java_failed"
+    assert "heap" in raised.value.message
+    assert "_JAVA_OPTIONS" in raised.value.hint

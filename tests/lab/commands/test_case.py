@@ -212,6 +212,13 @@ class TestShowOfWhatFell:
         out = forktrail.ok("case", "show", run, rests).out
         assert f"{finding}  {GATEWAY}, gives internal-route-access; withdrawn by olga: planted" in out
 
+    def test_a_reports_details_are_shown_with_its_summary(self, forktrail: CommandLine, run: str) -> None:
+        words = ("--summary", "the marker is trusted", "--details", "1. send it\n2. look at the routes")
+        case = forktrail.ok("report", run, GATEWAY, "--as", "rita", *words).out.strip()
+        opened = forktrail.ok("case", "show", run, case, "--format", "json").json["opened"]
+        assert (opened["words"], opened["details"]) == ("the marker is trusted", "1. send it\n2. look at the routes")
+        assert "1. send it\\n2. look at the routes" in forktrail.ok("case", "show", run, case).out
+
     def test_a_denied_case_says_who_denied_it_and_why(self, forktrail: CommandLine, run: str) -> None:
         case = report(forktrail, run)
         forktrail.ok("deny", run, case, "--key", "olga", "--reason", "out of scope")

@@ -151,6 +151,14 @@ class TestQuery:
         said = forktrail.ok("query", run, "MATCH (r:Revision) RETURN r", "--json").json
         assert said[0]["r"]["id"] == "r1"
 
+    def test_csv_has_a_header_and_lists_as_json(self, forktrail: CommandLine, run: str) -> None:
+        cypher = "MATCH (k:Key) WHERE k.holder <> 'admin' RETURN k.holder AS holder, k.roles AS roles ORDER BY holder"
+        said = forktrail.ok("query", run, cypher, "--format", "csv")
+        assert said.out == (
+            'holder,roles\r\nolga,"[""operator""]"\r\nravi,"[""reviewer""]"\r\nrunner-1,"[""runner""]"\r\n'
+        )
+        assert forktrail("run", "show", run, "--format", "csv").code == 2  # it prints no rows
+
     def test_parameters_have_the_type_that_they_look_like(self, forktrail: CommandLine, run: str) -> None:
         cypher = "MATCH (t:TestCase) WHERE t.impact = $impact AND t.asset = $asset RETURN t.id AS id"
         said = forktrail.ok("query", run, cypher, "--param", "impact=70", "--param", "asset=gateway", "--json")

@@ -84,6 +84,8 @@ def test_an_unknown_command_is_a_usage_error(forktrail: CommandLine) -> None:
         ("approve", "run-1", "case-1"),
         ("report", "run-1", "a-test", "--summary", "x", "--as", "two\nlines"),
         ("report", "run-1", "a-test", "--summary", ""),
+        ("report", "run-1", "a-test", "--summary", "two\nlines"),
+        ("report", "run-1", "a-test", "--summary", "x" * 257),
         ("report", "run-1", "a-test", "--summary", " \t\n"),
         ("revision", "advance", "run-1", "r2"),
         ("withdraw", "run-1", "finding-1"),
@@ -94,6 +96,8 @@ def test_an_unknown_command_is_a_usage_error(forktrail: CommandLine) -> None:
         ("key", "register", "run-1", "olga", "--role", "operator", "--public-key", "beef"),
         ("key", "new", "../olga"),
         ("run", "open", "--registry", __file__, "--goal", "this file is no registry"),
+        ("schema", "declare", "run-1", __file__),
+        ("schema", "declare", "run-1"),
     ],
 )
 def test_wrong_words_are_a_usage_error_before_anything_is_asked_or_sent(

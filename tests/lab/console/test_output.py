@@ -1,4 +1,4 @@
-"""Tables and JSON as commands print them."""
+"""Tables, JSON and CSV as commands print them."""
 
 from __future__ import annotations
 
@@ -31,6 +31,38 @@ def test_columns_are_aligned_and_numbers_stand_to_the_right() -> None:
 def test_json_is_a_list_of_objects(capsys: pytest.CaptureFixture[str]) -> None:
     print_rows(("id", "roles", "limit"), [("k", ("admin",), None)], "json")
     assert json.loads(capsys.readouterr().out) == [{"id": "k", "roles": ["admin"], "limit": None}]
+
+
+def test_csv_is_what_rfc_4180_says(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [
+        ("plain", 1, None),
+        ('with "quotes"', -1.5, ""),
+        ("a, comma", True, ("b", 'c "d"')),
+        ("two\nlines", False, {"é": [1]}),
+    ]
+    print_rows(("name", "second, third", "list"), rows, "csv")
+    assert capsys.readouterr().out == (
+        'name,"second, third",list\r\n'
+        "plain,1,\r\n"
+        '"with ""quotes""",-1.5,\r\n'
+        '"a, comma",true,"[""b"", ""c \\""d\\""""]"\r\n'
+        '"two\nlines",false,"{""é"": [1]}"\r\n'
+    )
+
+
+def test_csv_without_rows_has_its_header(capsys: pytest.CaptureFixture[str]) -> None:
+    print_rows(("id", "text"), [], "csv")
+    assert capsys.readouterr().out == "id,text\r\n"
+
+
+def test_csv_keeps_control_characters_but_for_a_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    print_rows(("text",), [("\x1b[2Jgone",)], "csv")
+    assert capsys.readouterr().out == "text\r\n\x1b[2Jgone\r\n"
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    print_rows(("text",), [("\x1b[2Jgone",)], "csv")
+    assert capsys.readouterr().out == "text\r\n\\x1b[2Jgone\r\n"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,135 @@
+"""A dead letter as people see it: its verdict, the record's bytes, and what of them can be read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from forktrail_lab.console.output import section_lines, time_text
+from forktrail_projectors.dead_letters import dead_verdicts
+from forktrail_projectors.graph.reads import plain
+from forktrail_projectors.record import UNREADABLE_HEADERS, LogRecord, Verdict
+from forktrail_projectors.rules.reasons import in_words
+from forktrail_projectors.state import NodeKey
+from forktrail_projectors.view import RunView
+from forktrail_schemas.declared import declared_schema
+from forktrail_schemas.errors import EventUnreadable, NotFound
+from forktrail_schemas.events import DeadLetter, DeadLetterAcknowledged
+from forktrail_schemas.wire import decode_fields, foreign_fingerprint, writer_schema
+
+HEX_DIGITS_A_LINE = 64
+BYTES_SHOWN = 4_096
+
+
+def find_letter(view: RunView, offset: int) -> Verdict:
+    """The verdict on a dead letter.
+
+    Raises:
+        NotFound: there is no record at this offset, or it isn't one.
+    """
+    found = next(dead_verdicts(view.graph, offset, offset + 1), None)
+    if found is not None:
+        return found
+    if offset >= view.next_offset:
+        raise NotFound(f"{view.run} ends before offset {offset}, at {view.next_offset}", run=view.run, offset=offset)
+    raise NotFound(
+        f"the record at offset {offset} is no dead letter: it is {view.verdict(offset).kind}",
+        hint=f"`forktrail dead list {view.run}` lists them, `forktrail tail {view.run}` all",
+        run=view.run,
+        offset=offset,
+    )
+
+
+def letter_facts(
+    view: RunView,
+    record: LogRecord,
+    verdict: Verdict,
+    letter: DeadLetter | None,
+    acknowledged: DeadLetterAcknowledged | None,
+) -> dict[str, object]:
+    """Everything that is known of a letter, fit for JSON.
+
+    Args:
+        letter: as it lies on the topic, None where the run's owner hasn't published it yet.
+    """
+    unreadable = record.headers == UNREADABLE_HEADERS
+    return {
+        **verdict_facts(verdict),
+        "recorded_at": time_text(record.timestamp_ms * 1000),
+        "published_at": time_text(letter.published_at) if letter else None,
+        "acknowledged": acknowledgement_facts(acknowledged),
+        "key": None if record.key is None else record.key.decode(errors="backslashreplace"),
+        "headers": None if unreadable else [[name, _header(value)] for name, value in record.headers],
+        "fields": fields_of(view, record.value),
+        "value_bytes": None if record.value is None else len(record.value),
+        "value": None if record.value is None else record.value.hex(),
+    }
+
+
+def verdict_facts(verdict: Verdict) -> dict[str, object]:
+    """What the fold made of a record."""
+    return {
+        "offset": verdict.offset,
+        "verdict": verdict.kind,
+        "reason": verdict.reason,
+        "detail": verdict.detail,
+        "type": verdict.type or None,
+        "event_id": verdict.event_id or None,
+    }
+
+
+def acknowledgement_facts(acknowledged: DeadLetterAcknowledged | None) -> dict[str, object] | None:
+    """Who dealt with it, and why; None where nobody has."""
+    if acknowledged is None:
+        return None
+    at = time_text(acknowledged.acknowledged_at)
+    return {"by": acknowledged.by, "reason": acknowledged.reason, "at": at}
+
+
+def fields_of(view: RunView, value: bytes | None) -> dict[str, Any] | None:
+    """The fields of a value, unchecked, under whichever schema it was written; None where it can't be read."""
+    if value is None:
+        return None
+    try:
+        foreign = foreign_fingerprint(value)
+        if foreign is None:
+            return _plain(decode_fields(value, writer_schema(value)))
+        key = NodeKey("Schema", foreign)
+        row = view.graph.nodes([key]).get(key)
+        return None if row is None else _plain(decode_fields(value, declared_schema(str(row["text"]))))
+    except EventUnreadable:
+        return None
+
+
+def letter_lines(facts: Mapping[str, Any]) -> list[str]:
+    """A letter to read; of a long value the beginning."""
+    lines = section_lines(f"offset {facts['offset']} is {facts['verdict']}", _shown(facts))
+    headers = [tuple(pair) for pair in facts["headers"] or ()]
+    lines += section_lines("headers", headers) if facts["headers"] is not None else ["headers", "  can't be read"]
+    if facts["fields"] is not None:
+        lines += section_lines("fields", list(facts["fields"].items()))
+    digits = facts["value"] or ""
+    shown = min(len(digits), 2 * BYTES_SHOWN)
+    lines.append(f"value, {facts['value_bytes'] or 0} bytes")
+    lines += [f"  {digits[start : start + HEX_DIGITS_A_LINE]}" for start in range(0, shown, HEX_DIGITS_A_LINE)]
+    if shown < len(digits):
+        lines.append(f"  … the first {BYTES_SHOWN} bytes; --format json prints all")
+    return lines
+
+
+def _shown(facts: Mapping[str, Any]) -> list[tuple[str, object]]:
+    acknowledged = facts["acknowledged"]
+    by = f"by {acknowledged['by']} at {acknowledged['at']}: {acknowledged['reason']}" if acknowledged else "no"
+    return [
+        ("why", in_words(facts["reason"], facts["detail"])),
+        *((name, facts[name]) for name in ("reason", "type", "event_id", "key", "recorded_at", "published_at")),
+        ("acknowledged", by),
+    ]
+
+
+def _header(value: bytes | None) -> str | None:
+    return None if value is None else value.decode(errors="backslashreplace")
+
+
+def _plain(fields: dict[str, Any]) -> dict[str, Any]:
+    return {name: plain(value) for name, value in fields.items()}

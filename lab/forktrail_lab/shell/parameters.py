@@ -1,0 +1,54 @@
+"""Values for the `$names` of a statement, as they are typed."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+
+from forktrail_lab.shell.tokens import parameter_names
+from forktrail_projectors.state import Value
+from forktrail_schemas.errors import InvalidInput
+
+_NAME = re.compile("[A-Za-z_][A-Za-z0-9_]*")
+
+
+def parameter_value(text: str) -> Value:
+    """A whole number, true, false, null, a quoted string or a list of strings, as in JSON; else the text itself."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        if len(text) > 1 and text[0] == text[-1] == "'":
+            return text[1:-1]
+        return text
+    if value is None or isinstance(value, str | int | bool):
+        return value
+    if isinstance(value, list) and all(isinstance(part, str) for part in value):
+        return tuple(value)
+    return text
+
+
+def parameter_pair(text: str) -> tuple[str, Value]:
+    """The name and value of `name=value`.
+
+    Raises:
+        InvalidInput: there is no '=' after a name.
+    """
+    name, separator, value = text.partition("=")
+    name = name.strip().removeprefix("$")
+    if not separator or not _NAME.fullmatch(name):
+        raise InvalidInput(f"{text!r} is not of the form name=value", hint="letters, digits and _ make a name")
+    return name, parameter_value(value.strip())
+
+
+def used(cypher: str, parameters: Mapping[str, Value]) -> dict[str, Value]:
+    """The parameters that a statement names.
+
+    Raises:
+        InvalidInput: one of them has no value.
+    """
+    names = parameter_names(cypher)
+    missing = [name for name in names if name not in parameters]
+    if missing:
+        raise InvalidInput(f"${missing[0]} has no value", hint=f"`:param {missing[0]}=…` gives it one")
+    return {name: parameters[name] for name in names}

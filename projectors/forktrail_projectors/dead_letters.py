@@ -1,0 +1,88 @@
+"""Dead letters: the records of a run that were refused for what they are, found in the graph and made into letters.
+
+That is: unreadable ones, those that no rule handles, and void ones that didn't take their id. What was refused for when
+it came, a second review say, is no dead letter: its verdict is all there is to it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+
+from forktrail_projectors.record import UNREADABLE_HEADERS, LogRecord, Verdict, VerdictKind
+from forktrail_projectors.state import NodeKey, Value
+from forktrail_projectors.view import GraphView
+from forktrail_schemas.events import DeadLetter
+from forktrail_schemas.wire import build
+
+# Key, headers and value together; more, with the rest of a letter, wouldn't fit into a record.
+CONTENT_BYTES_MAX = 900_000
+DETAIL_LENGTH_MAX = 4_000
+KINDS: tuple[VerdictKind, ...] = ("unreadable", "unhandled", "void")
+_PAGE_OFFSETS = 50_000
+_REFUSED = """
+MATCH (e:Event)
+WHERE e.offset >= $start AND e.offset < $until AND e.verdict IN $kinds
+RETURN e.offset, e.verdict, e.reason, e.detail, e.id, e.type
+ORDER BY e.offset
+"""
+
+
+def dead_verdicts(graph: GraphView, start: int, until: int) -> Iterator[Verdict]:
+    """The verdicts on the dead letters among the offsets [start, until), in order.
+
+    Raises:
+        GraphError: the graph can't answer.
+    """
+    for first in range(start, until, _PAGE_OFFSETS):
+        bounds: dict[str, Value] = {"start": first, "until": min(until, first + _PAGE_OFFSETS), "kinds": KINDS}
+        verdicts = [_verdict(row) for row in graph.query(_REFUSED, bounds).rows]
+        takers = graph.nodes({NodeKey("Identity", verdict.event_id) for verdict in verdicts if verdict.event_id})
+        for verdict in verdicts:
+            taker = takers.get(NodeKey("Identity", verdict.event_id))
+            if verdict.kind != "void" or taker is None or taker["offset"] != verdict.offset:
+                yield verdict
+
+
+def letter_of(run: str, record: LogRecord, verdict: Verdict, published_at: int) -> DeadLetter:
+    """The letter about a record.
+
+    Args:
+        published_at: microseconds since 1970 UTC.
+    """
+    value = record.value or b""
+    headers = () if record.headers == UNREADABLE_HEADERS else record.headers
+    size = len(value) + len(record.key or b"") + sum(len(name.encode()) + len(text or b"") for name, text in headers)
+    left_out = size > CONTENT_BYTES_MAX or any(len(name) > DETAIL_LENGTH_MAX for name, _ in headers)
+    fields = {
+        "run": run,
+        "offset": record.offset,
+        "verdict": verdict.kind,
+        "reason": verdict.reason,
+        "detail": _text(verdict.detail),
+        "type": _text(verdict.type),
+        "event_id": _text(verdict.event_id),
+        "left_out": left_out,
+        "key": None if left_out else record.key,
+        "headers": [] if left_out else [{"name": _text(name), "value": text} for name, text in headers],
+        "value": None if left_out else record.value,
+        "value_bytes": len(value),
+        "value_sha256": hashlib.sha256(value).hexdigest(),
+        "recorded_at": record.timestamp_ms * 1000,
+        "published_at": published_at,
+    }
+    return build(DeadLetter, fields)
+
+
+def _verdict(row: tuple[object, ...]) -> Verdict:
+    offset, kind, reason, detail, event_id, type = row
+    assert isinstance(offset, int)
+    return Verdict(offset, _kind(kind), *(str(value or "") for value in (reason, detail, event_id, type)))
+
+
+def _kind(value: object) -> VerdictKind:
+    return next(kind for kind in KINDS if kind == value)
+
+
+def _text(text: str) -> str:
+    return text.replace("\x00", "\\x00")[:DETAIL_LENGTH_MAX]

@@ -1,0 +1,131 @@
+"""A run's graph owned for long: folded as records come, and served to others."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+
+from forktrail_projectors.lock import WAIT_SECONDS, holder, owned
+from forktrail_projectors.owner.address import listening
+from forktrail_projectors.owner.client import OwnerView, dial
+from forktrail_projectors.owner.follower import Follower
+from forktrail_projectors.owner.letters import LetterWriter
+from forktrail_projectors.owner.log import LogEnd
+from forktrail_projectors.owner.messages import OwnerGone
+from forktrail_projectors.owner.owned import Owned
+from forktrail_projectors.owner.server import Server
+from forktrail_projectors.projection import Opener, graph_file, lock_file
+from forktrail_projectors.view import Position, Say
+from forktrail_schemas.errors import GraphBusy, GraphError
+from forktrail_schemas.settings import Settings
+
+SOCKETS = "sockets"
+LETTERS_SUFFIX = ".letters"
+
+
+class Owner:
+    """A run's graph that this process owns, folded live and served; from `own`.
+
+    Attributes:
+        address: the path of its socket, None where it has none.
+    """
+
+    def __init__(self, settings: Settings, owned: Owned, server: Server, address: Path | None) -> None:
+        self._settings = settings
+        self._owned = owned
+        self._server = server
+        self.run = owned.run
+        self.address = address
+
+    def position(self) -> Position:
+        """Where the graph stands now."""
+        return self._owned.projection().position(self._owned.end())
+
+    def wait(self) -> None:
+        """Wait for the fold to end, which it does by itself only where it can't go on.
+
+        Raises:
+            ForktrailError: why not.
+        """
+        self._owned.wait_closed()
+
+    def view(self, wait_seconds: float = WAIT_SECONDS) -> OwnerView:
+        """The run as this process shows it to itself, in the same way as to others; close it after use."""
+        servers = self._settings.bootstrap_servers
+        return OwnerView(self._server.dial, self.run, servers, live=True, wait_seconds=wait_seconds)
+
+
+@contextmanager
+def own(
+    settings: Settings,
+    run: str,
+    *,
+    rebuild: bool = False,
+    stays: bool = True,
+    say: Say = lambda line: None,
+    wait_seconds: float = 0.0,
+) -> Iterator[Owner]:
+    """Own a run's graph for the length of a `with` block: fold it live, and answer others.
+
+    Args:
+        rebuild: make it anew from the log first.
+        stays: False if this process lets go soon, so that another which wants to stay had better wait.
+        say: takes each line about what is set aside, and how the fold fares; from another thread too.
+
+    Raises:
+        NotFound: no such run.
+        LogUnavailable: Kafka doesn't answer.
+        GraphBusy: another process owns it and stays (code `graph_owned`), or held it for `wait_seconds`.
+        GraphError: as `open_projection`.
+    """
+    with ExitStack() as stack:
+        end = LogEnd(settings.bootstrap_servers, run)
+        stack.callback(end.close)
+        state = Owned(run, end)
+        path = graph_file(settings, run)
+        opener_of = partial(Opener, path, settings.graph_engine, run, say=say)
+        letters = LetterWriter(settings.bootstrap_servers, state, path.with_suffix(LETTERS_SUFFIX), say)
+        follower = Follower(settings.bootstrap_servers, run, opener_of, state, say, letters.folded)
+        # Only now is it known that there is such a run, so that no lock file is made for one that isn't.
+        lock = stack.enter_context(owned(lock_file(settings, run), wait_seconds, partial(_refuse_owned, settings, run)))
+        stack.callback(follower.stop)
+        follower.start(rebuild=rebuild)
+        stack.callback(letters.stop)
+        letters.start()
+        listener, address = _listener(stack, settings, path.name, say)
+        server = Server(state, listener, stays=stays)
+        stack.callback(server.close)
+        lock.name_socket(address)
+        stack.callback(lock.name_socket, None)
+        stack.callback(state.closed, for_good=True)
+        yield Owner(settings, state, server, address)
+
+
+def _refuse_owned(settings: Settings, run: str) -> None:
+    """Raise GraphBusy where the process that holds the graph means to keep it."""
+    found = holder(lock_file(settings, run))
+    if found is None or found.socket is None:
+        return
+    try:
+        view = OwnerView(partial(dial, found.socket), run, settings.bootstrap_servers, wait_seconds=0.0)
+    except OwnerGone:
+        return
+    view.close()
+    if view.stays:
+        raise GraphBusy(
+            f"{view.owner} owns the graph of {run} and folds it live",
+            code="graph_owned",
+            hint="every command works beside it; stop it first to put another in its place",
+            run=run,
+        )
+
+
+def _listener(stack: ExitStack, settings: Settings, name: str, say: Say) -> tuple[socket.socket | None, Path | None]:
+    try:
+        return stack.enter_context(listening(settings.home / SOCKETS, name))
+    except GraphError as error:
+        say(f"{error}; other processes have to wait until this one lets go of {name}")
+        return None, None

@@ -1,0 +1,184 @@
+"""`forktrail project --follow` as a process of its own, and commands beside it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from forktrail_lab.broker import control
+from forktrail_lab.broker.layout import BrokerLayout
+from forktrail_lab.broker.probe import free_port
+from forktrail_producers.producer import Producer, meta
+from forktrail_schemas.events import GoalSet
+from forktrail_schemas.settings import Settings
+from forktrail_schemas.wire import build
+from support.command_line import CommandLine
+from support.local_broker import ignore
+from support.raw import told, write
+from support.staff import report
+from support.workbench import wait_until
+
+STOP_SECONDS = 2.0
+COUNT = "MATCH (e:Event) RETURN count(*) AS n"
+
+
+class Following:
+    """A process that follows a run; its lines on stderr are collected."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process = process
+        self.said: list[str] = []
+        assert process.stdout is not None
+        self.start = process.stdout.readline()
+        Thread(target=self._collect, daemon=True).start()
+
+    def stop(self, number: int) -> float:
+        """Send a signal; returns the seconds until the process has ended, which it must with exit 0."""
+        began = time.monotonic()
+        self.process.send_signal(number)
+        assert self.process.wait(30) == 0
+        return time.monotonic() - began
+
+    def heard(self, words: str) -> bool:
+        """Whether a line with these words was said."""
+        return any(words in line for line in self.said)
+
+    def _collect(self) -> None:
+        assert self.process.stderr is not None
+        self.said.extend(self.process.stderr)
+
+
+@contextmanager
+def following(run: str, *words: str) -> Iterator[Following]:
+    """Follow a run, under the environment as it is; killed at the latest when the block ends."""
+    command = [sys.executable, "-m", "forktrail_lab", "project", run, "--follow", *words]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=dict(os.environ)
+    ) as process:
+        try:
+            yield Following(process)
+        finally:
+            process.kill()
+
+
+def emit(bootstrap_servers: str, run: str, count: int) -> None:
+    """Write some events."""
+    goals = [build(GoalSet, {"meta": meta(run, "human", "rita"), "text": f"goal {number}"}) for number in range(count)]
+    with Producer(bootstrap_servers) as producer:
+        producer.emit_all([(goal, None) for goal in goals])
+
+
+def test_it_says_where_it_begins_and_where_it_answers(forktrail: CommandLine, run: str, settings: Settings) -> None:
+    with following(run, "--format", "json") as follower:
+        facts = json.loads(follower.start)
+        assert (facts["run"], facts["next_offset"], facts["end"]) == (run, 0, 9)
+        assert facts["process"] == follower.process.pid
+        assert Path(facts["socket"]).is_socket()
+    forktrail.ok("project", run)
+    with following(run) as follower:
+        assert follower.start.startswith(f"process {follower.process.pid} folds {run} live from offset 9 of 9; ")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_it_ends_in_good_order_at_once_also_with_much_to_fold(
+    forktrail: CommandLine, run: str, settings: Settings, number: int
+) -> None:
+    with following(run) as follower:
+        emit(settings.bootstrap_servers, run, 5_000)
+        assert follower.stop(number) < STOP_SECONDS
+    facts = forktrail.ok("project", run, "--format", "json").json
+    assert (facts["next_offset"], facts["rebuilt"]) == (5_009, False)
+    assert facts["state_digest"] == forktrail.ok("project", run, "--rebuild", "--format", "json").json["state_digest"]
+
+
+def test_every_kind_of_command_works_beside_it(forktrail: CommandLine, run: str, tmp_path: Path) -> None:
+    with following(run) as follower:
+        case = report(forktrail, run)
+        forktrail.ok("approve", run, case, "--key", "olga")
+        assert forktrail("approve", run, case, "--key", "olga").code == 1
+        assert forktrail.ok("query", run, COUNT, "--json").json == [{"n": 12}]
+        assert forktrail.ok("query", run, COUNT, "--no-fold", "--json").json == [{"n": 12}]
+        assert forktrail("query", run, "CREATE (:Asset {id: 'mine'})").code == 2
+        assert forktrail.ok("case", "show", run, case, "--format", "json").json["case"]["status"] == "approved"
+        assert forktrail.ok("run", "show", run, "--format", "json").json["next_offset"] == 12
+        assert len(forktrail.ok("tail", run).out.splitlines()) == 13
+        forktrail.ok("why-not", run, "invoice-chain")
+        packet = tmp_path / "packet.json"
+        forktrail.ok("handoff", run, "--output", str(packet))
+        forktrail.ok("handoff", "verify", str(packet), "--with-log")
+        beside = forktrail.ok("project", run, "--format", "json").json
+        rebuilt = forktrail.ok("project", run, "--rebuild", "--format", "json").json
+        assert rebuilt["state_digest"] == beside["state_digest"]
+        second = forktrail("project", run, "--follow")
+        assert (second.code, second.out) == (1, "")
+        assert f"graph_owned: process {follower.process.pid} owns the graph" in second.err
+    assert forktrail.ok("project", run, "--format", "json").json["state_digest"] == beside["state_digest"]
+
+
+def test_a_command_takes_over_from_one_that_was_killed(forktrail: CommandLine, run: str) -> None:
+    with following(run) as follower:
+        before = forktrail.ok("project", run, "--format", "json").json
+        follower.process.kill()
+        follower.process.wait()
+    assert forktrail.ok("project", run, "--format", "json").json == before
+
+
+def test_a_query_beside_it_that_is_interrupted_leaves_it_idle(forktrail: CommandLine, run: str) -> None:
+    slow = "UNWIND range(1, 1000000) AS a UNWIND range(1, 1000000) AS b RETURN sum(a * b % 7)"
+    with following(run) as follower:
+        command = [sys.executable, "-m", "forktrail_lab", "query", run, slow]
+        pid = follower.process.pid
+        with subprocess.Popen(command, env=dict(os.environ), stderr=subprocess.DEVNULL) as asking:
+            wait_until(lambda: cpu_seconds(pid, 0.2) > 0.1)
+            asking.kill()
+        wait_until(lambda: cpu_seconds(pid, 0.5) < 0.1)
+
+
+def cpu_seconds(pid: int, seconds: float) -> float:
+    """The processor time that a process takes within so long."""
+
+    def ticks() -> int:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return int(fields[11]) + int(fields[12])
+
+    before = ticks()
+    time.sleep(seconds)
+    return (ticks() - before) / os.sysconf("SC_CLK_TCK")
+
+
+def test_it_survives_a_broker_that_goes_away_and_comes_back(
+    home: Path, kafka_libs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    layout, port = BrokerLayout.of(home, kafka_libs), free_port()
+    servers = control.start(layout, port, ignore).state.bootstrap_servers
+    monkeypatch.setenv("FORKTRAIL_HOME", str(home))
+    monkeypatch.setenv("FORKTRAIL_BOOTSTRAP_SERVERS", servers)
+    forktrail = CommandLine(capsys)
+    try:
+        story = told(servers)
+        story.open()
+        write(servers, story.run, story.records)
+        with following(story.run) as follower:
+            assert forktrail.ok("query", story.run, COUNT, "--json").json == [{"n": len(story.records)}]
+            control.stop(layout, ignore, grace_s=10.0)
+            wait_until(lambda: follower.heard("doesn't answer"))
+            away = forktrail("query", story.run, COUNT)
+            assert (away.code, "log_unavailable" in away.err) == (1, True)
+            control.start(layout, port, ignore)
+            wait_until(lambda: follower.heard("Kafka answers again"))
+            emit(servers, story.run, 3)
+            assert forktrail.ok("query", story.run, COUNT, "--json").json == [{"n": len(story.records) + 3}]
+            control.stop(layout, ignore, grace_s=10.0)
+            assert follower.stop(signal.SIGTERM) < STOP_SECONDS
+    finally:
+        control.stop(layout, ignore, grace_s=5.0)

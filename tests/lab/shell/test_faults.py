@@ -1,0 +1,114 @@
+"""What is said of a statement that is wrong, by the engine's own complaints. No broker."""
+
+from __future__ import annotations
+
+import pytest
+
+from forktrail_lab.shell.dispatch import execute
+from forktrail_lab.shell.widths import width
+from forktrail_schemas.errors import GraphError
+from support.shell import Shell
+
+
+def failed(shell: Shell, text: str) -> list[str]:
+    """What is said of a text that fails."""
+    assert not execute(shell.session, text)
+    return shell.face.failed[-1]
+
+
+def pointed_at(lines: list[str]) -> str:
+    """What stands over the caret."""
+    assert len(lines) == 3, lines
+    assert lines[2].strip() == "^"
+    before = next(place for place in range(len(lines[1]) + 1) if width(lines[1][:place]) == len(lines[2]) - 1)
+    return lines[1][before:]
+
+
+@pytest.mark.parametrize(
+    ("statement", "told", "place"),
+    [
+        ("MATCH (a:Asset RETURN a", "syntax: RETURN isn't expected here", "RETURN a"),
+        ("MATCH (f:Finding)\nWHERE f.depth = = 3\nRETURN f", "syntax: = isn't expected here", "= 3"),
+        ("RETURN 1 + + 2", "syntax: + isn't expected here", "+ 2"),
+        ("RETURN '世界' + + 2", "syntax: + isn't expected here", "+ 2"),
+        ("MATCH (c:Case) RETURN c", "syntax: Case isn't expected here (Case is a word of Cypher", "Case) RETURN c"),
+        ("MATCH (f:Findng) RETURN f", "no label or relation type Findng (did you mean Finding?)", "Findng) RETURN f"),
+        ("MATCH ()-[:REQUIRE]->() RETURN 1", "REQUIRE (did you mean REQUIRES?)", "REQUIRE]->() RETURN 1"),
+        ("MATCH (f:Finding) RETURN f.dept", "f has no property dept (did you mean depth?)", "dept"),
+        ("MATCH (f:Finding) WITH f.id AS id RETURN f.depth", "no variable f is known there", "f.depth"),
+        ("RETURN lowr('A')", "there is no function lowr (did you mean lower?)", "lowr('A')"),
+    ],
+)
+def test_the_fault_is_named_and_pointed_at(statement: str, told: str, place: str, shell: Shell) -> None:
+    lines = failed(shell, statement)
+    assert lines[0].startswith("error: ")
+    assert told in lines[0]
+    assert pointed_at(lines) == place
+
+
+def test_a_statement_that_ends_too_early_is_pointed_at_behind_its_end(shell: Shell) -> None:
+    lines = failed(shell, "MATCH (f:Finding) RETURN f.id,;")
+    assert "ends too early" in lines[0] or ", isn't expected" in lines[0]
+    assert len(lines) == 3
+
+
+def test_the_line_of_a_longer_statement_is_named(shell: Shell) -> None:
+    lines = failed(shell, "MATCH (f:Finding)\nRETURN f.idd")
+    assert lines[1] == "  line 2: RETURN f.idd"
+    assert pointed_at(lines) == "idd"
+
+
+def test_a_far_place_is_shown_with_what_stands_around_it(shell: Shell) -> None:
+    names = ", ".join(f"f.id AS name_{number}" for number in range(30))
+    lines = failed(shell, f"MATCH (f:Finding) RETURN {names}, f.idd AS last")
+    assert len(lines[1]) < 130
+    assert pointed_at(lines).startswith("idd AS last")
+
+
+def test_the_bound_on_rows_never_shows_in_a_complaint(shell: Shell) -> None:
+    assert "LIMIT" not in "".join(failed(shell, "MATCH (f:Finding) RETURN f.id +"))
+    assert "LIMIT" not in "".join(failed(shell, "MATCH (f:Finding) RETURN f.id ORDER"))
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE (:Asset {id: 'mine'})",
+        "MATCH (a:Asset) SET a.id = 'mine'",
+        "MATCH (a:Asset) DETACH DELETE a",
+        "MATCH (r:Run) CREATE (:Asset {id: 'mine'}) RETURN r",
+        "MERGE (:Asset {id: 'mine'})",
+        "DROP TABLE Asset",
+        "COPY (MATCH (a:Asset) RETURN a.id) TO 'out.csv'",
+    ],
+)
+def test_a_write_is_refused_with_what_writes_instead(statement: str, shell: Shell) -> None:
+    before = dict(shell.source.graph.rows())
+    (line,) = failed(shell, statement)
+    assert line.startswith("error: the shell is read-only")
+    assert "forktrail report story TEST" in line
+    assert dict(shell.source.graph.rows()) == before
+
+
+@pytest.mark.parametrize(
+    "statement", ["LOAD FROM 'in.csv' RETURN *", "CALL threads=1 RETURN 1", "COMMIT", "BEGIN TRANSACTION"]
+)
+def test_what_else_does_more_than_read_is_refused_too(statement: str, shell: Shell) -> None:
+    assert failed(shell, statement)
+
+
+def test_a_failure_of_the_graph_keeps_its_hint_and_its_control_characters_to_itself(shell: Shell) -> None:
+    shell.source.fails = [GraphError("it broke\x1b[2J", hint="mend it")]
+    assert failed(shell, "RETURN 1") == ["error: it broke\\x1b[2J (mend it)"]
+
+
+def test_a_named_querys_fault_is_shown_in_the_query(shell: Shell) -> None:
+    execute(shell.session, ":name broken MATCH (f:Findng) RETURN f")
+    lines = failed(shell, ":run broken")
+    assert pointed_at(lines) == "Findng) RETURN f"
+
+
+def test_of_several_statements_none_runs_after_one_that_failed(shell: Shell) -> None:
+    failed(shell, "RETURN 1; RETURN nothing; RETURN 3")
+    assert shell.face.rows == [(1,)]
+    assert len(shell.face.answers) == 1
