@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test unit bench chaos lint format generate lock clean
+.PHONY: help setup demo test unit kuzu bench chaos lint format generate lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -30,6 +30,17 @@ test: $(STAMP) ## all tests, on a real broker
 unit: $(STAMP) ## the tests that need no broker
 	@$(BIN)/python -m pytest -q -m 'not broker' --numprocesses auto --maxprocesses 4 --dist loadfile
 
+KUZU_TESTS := $(addprefix tests/projectors/test_,$(addsuffix .py,graph_contract graph_cypher graph_random graph_engine \
+	graph_crash graph_bulk readonly_queries rebuild discovery))
+
+kuzu: $(VENV)/.kuzu ## the graph's tests and the demo on the original engine
+	@FORKTRAIL_GRAPH_ENGINE=kuzu $(BIN)/python -m pytest -q $(KUZU_TESTS)
+	@FORKTRAIL_GRAPH_ENGINE=kuzu $(BIN)/forktrail demo
+
+$(VENV)/.kuzu: $(STAMP) requirements-kuzu.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements-kuzu.lock
+	@touch $@
+
 bench: $(STAMP) ## the benchmarks, medians of five (ARGS='--quick', '--only fold', '--profile fold')
 	@PYTHONPATH=tests $(BIN)/python -m benchmarks $(ARGS)
 
@@ -53,6 +64,8 @@ generate: $(STAMP) ## write the event classes from the .avsc files
 lock: $(STAMP) ## resolve the dependencies anew into requirements.lock (needs uv)
 	@uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --generate-hashes \
 		--no-emit-index-url --no-emit-find-links --no-header --quiet --upgrade -o requirements.lock
+	@echo kuzu==0.11.3 | uv pip compile - --universal --python-version 3.11 --generate-hashes \
+		--no-emit-index-url --no-emit-find-links --no-header --no-annotate --quiet -o requirements-kuzu.lock
 
 clean: ## stop the local broker and remove .forktrail and .venv
 	@test ! -x $(BIN)/forktrail || $(BIN)/forktrail broker stop
