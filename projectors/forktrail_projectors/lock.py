@@ -57,7 +57,10 @@ def holder(path: Path) -> Holder | None:
 
 @contextmanager
 def owned(
-    path: Path, wait_seconds: float | None = WAIT_SECONDS, on_wait: Callable[[], None] = lambda: None
+    path: Path,
+    wait_seconds: float | None = WAIT_SECONDS,
+    on_wait: Callable[[], None] = lambda: None,
+    while_waiting: Callable[[], None] = lambda: None,
 ) -> Iterator[Held]:
     """Hold a lock file for the length of a `with` block; it names the process that holds it, and stays.
 
@@ -67,6 +70,7 @@ def owned(
         path: the lock file; it is made if need be.
         wait_seconds: how long to wait for another holder; None is as long as it takes.
         on_wait: called once, before a wait.
+        while_waiting: called again and again in a wait that has an end; what it raises ends the wait.
 
     Raises:
         GraphBusy: another process kept it for longer than `wait_seconds`.
@@ -76,7 +80,7 @@ def owned(
     try:
         if not _taken(descriptor):
             on_wait()
-            _wait(descriptor, path, wait_seconds)
+            _wait(descriptor, path, wait_seconds, while_waiting)
         held = Held(descriptor)
         held.name_socket(None)
         yield held
@@ -84,22 +88,18 @@ def owned(
         os.close(descriptor)
 
 
-def _wait(descriptor: int, path: Path, wait_seconds: float | None) -> None:
+def _wait(descriptor: int, path: Path, wait_seconds: float | None, while_waiting: Callable[[], None]) -> None:
     if wait_seconds is None:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         return
     deadline = time.monotonic() + wait_seconds
     while not _taken(descriptor):
+        while_waiting()
         if time.monotonic() >= deadline:
-            raise busy(path)
+            owner = holder(path)
+            named = "another process" if owner is None else f"process {owner.process}"
+            raise GraphBusy(f"{named} holds {path.name}", hint="wait until it is done, or stop it")
         time.sleep(_RETRY_SECONDS)
-
-
-def busy(path: Path) -> GraphBusy:
-    """The error that says who holds a lock."""
-    owner = holder(path)
-    named = "another process" if owner is None else f"process {owner.process}"
-    return GraphBusy(f"{named} holds {path.name}", hint="wait until it is done, or stop it")
 
 
 def _taken(descriptor: int) -> bool:

@@ -25,7 +25,7 @@ from forktrail_projectors.graph.cypher import CypherGraph
 from forktrail_projectors.graph.engine import database_files
 from forktrail_projectors.graph.memory import MemoryGraph
 from forktrail_projectors.graph.protocol import Cursor
-from forktrail_projectors.lock import WAIT_SECONDS, busy, holder, owned
+from forktrail_projectors.lock import WAIT_SECONDS, holder, owned
 from forktrail_projectors.owner.client import OwnerView, dial
 from forktrail_projectors.owner.handover import Handover
 from forktrail_projectors.owner.messages import OwnerGone
@@ -35,10 +35,8 @@ from forktrail_projectors.rebuild import pays, rebuild, remove
 from forktrail_projectors.record import Verdict
 from forktrail_projectors.state import NodeKey
 from forktrail_projectors.view import Position, RunView, Say
-from forktrail_schemas.errors import GraphBehind, GraphBusy, GraphMismatch, GraphUnavailable
+from forktrail_schemas.errors import GraphBehind, GraphMismatch, GraphUnavailable
 from forktrail_schemas.settings import Settings
-
-LOCK_RETRY_SECONDS = 0.02
 
 
 class Projection:
@@ -181,19 +179,17 @@ class _Way:
 
     def _owned(self, stack: ExitStack, rebuild: bool) -> Projection | OwnerView:
         """The graph opened and folded here, once nobody else holds it, unless that one begins to answer."""
+
+        def ask() -> None:
+            if view := self._asked(stack, rebuild):
+                raise _Answered(view)
+
         path, lock = graph_file(self.settings, self.run), lock_file(self.settings, self.run)
         reader = stack.enter_context(LogReader(self.settings.bootstrap_servers, self.run))
-        deadline = time.monotonic() + self.wait_seconds
-        while True:
-            try:
-                stack.enter_context(owned(lock, 0))
-                break
-            except GraphBusy:
-                if view := self._asked(stack, rebuild):
-                    return view
-                if time.monotonic() >= deadline:
-                    raise busy(lock) from None
-                time.sleep(LOCK_RETRY_SECONDS)
+        try:
+            stack.enter_context(owned(lock, self.wait_seconds, while_waiting=ask))
+        except _Answered as answered:
+            return answered.view
         opener = Opener(path, self.settings.graph_engine, self.run, reader, self.say)
         graph = opener.rebuilt("asked for") if rebuild else opener.opened(fold=self.fold)
         stack.callback(graph.close)
@@ -201,6 +197,14 @@ class _Way:
         if self.fold:
             projection.catch_up()
         return projection
+
+
+class _Answered(Exception):
+    """Whoever holds the graph answers, so that it isn't waited for any more."""
+
+    def __init__(self, view: OwnerView) -> None:
+        super().__init__()
+        self.view = view
 
 
 def fold_in_memory(settings: Settings, run: str, end: int | None = None) -> tuple[MemoryGraph, Projector]:

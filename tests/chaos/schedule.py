@@ -15,7 +15,7 @@ TARGETS: tuple[Target, ...] = ("projector", "producer", "broker")
 KILLS: Mapping[Target, int] = {"projector": 200, "producer": 60, "broker": 40}
 # How long a process is left alone before a kill is aimed, and how long after something came in flight it comes.
 PAUSE_SECONDS: Mapping[Target, float] = {"projector": 0.4, "producer": 0.4, "broker": 0.6}
-DELAY_SECONDS: Mapping[Target, float] = {"projector": 0.06, "producer": 0.004, "broker": 0.002}
+DELAY_SECONDS: Mapping[Target, float] = {"projector": 0.03, "producer": 0.003, "broker": 0.001}
 # What the projector is at when it is killed: it opens the graph (this long since, at most), it folds what came while it
 # was dead, or it follows, and has committed since its start.
 Moment = Literal["opening", "catching up", "following", "working"]

@@ -33,13 +33,13 @@ class ChangedRows(TypedDict):
 class Fold(TypedDict):
     """What a fold version makes of a log.
 
-    `verdicts` counts them by kind; `changed` is empty for the first version.
+    `verdicts` counts them by kind; `changed` is empty for the first version. Version 1 had no content digest.
     """
 
     fold_version: int
     log_sha256: str
     state_digest: str
-    content_digest: str
+    content_digest: str | None
     verdicts: dict[str, int]
     changed: list[ChangedRows]
 

@@ -90,7 +90,8 @@ def own(
         letters = LetterWriter(settings.bootstrap_servers, state, path.with_suffix(LETTERS_SUFFIX), say)
         follower = Follower(settings.bootstrap_servers, run, opener_of, state, say, letters.folded)
         # Only now is it known that there is such a run, so that no lock file is made for one that isn't.
-        lock = stack.enter_context(owned(lock_file(settings, run), wait_seconds, partial(_refuse_owned, settings, run)))
+        refuse = partial(_refuse_owned, settings, run)
+        lock = stack.enter_context(owned(lock_file(settings, run), wait_seconds, while_waiting=refuse))
         stack.callback(follower.stop)
         follower.start(rebuild=rebuild)
         stack.callback(letters.stop)
