@@ -24,8 +24,8 @@ $(STAMP): requirements.lock pyproject.toml
 demo: $(STAMP) ## play the evidence story on a real log, as separate processes
 	@$(BIN)/forktrail demo
 
-test: $(STAMP) ## all tests, on a real broker
-	@$(BIN)/python -m pytest -q
+test: unit ## all tests, on a real broker
+	@$(BIN)/python -m pytest -q -m broker
 
 unit: $(STAMP) ## the tests that need no broker
 	@$(BIN)/python -m pytest -q -m 'not broker' --numprocesses auto --maxprocesses 4 --dist loadfile
