@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -208,9 +209,11 @@ class Rig:
             return f"exit {done.returncode}: {done.stderr.strip()[-200:]}", done.stderr
         return str(orjson.loads(done.stdout)["state_digest"]), done.stderr
 
-    def rebuilds(self) -> int:
-        """How often the projector that follows made its graph anew."""
-        return self.projector.err.read_text().count("was rebuilt from the log")
+    def rebuilds(self) -> list[str]:
+        """Why the projector that follows made its graph anew, each time."""
+        return re.findall(
+            r"was rebuilt from the log: (.*?)(?:; the old one is kept|$)", self.projector.err.read_text(), re.M
+        )
 
     def copy_graph(self, folder: Path) -> Path:
         """Copy the files of a graph that nobody has open; returns the copy's path."""

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from forktrail_schemas.topics import DIRECTORY, SCHEMAS, run_of_topic, run_topic, run_topic_spec
+from forktrail_schemas.topics import DEAD_LETTERS, DIRECTORY, SCHEMAS, run_of_topic, run_topic, run_topic_spec
 
 
 def test_a_run_is_one_topic_of_one_partition_kept_for_ever() -> None:
@@ -27,3 +27,9 @@ def test_the_directory_is_compacted_over_64_partitions() -> None:
 def test_the_schemas_are_one_compacted_partition() -> None:
     assert (SCHEMAS.name, SCHEMAS.partitions) == ("forktrail.schemas", 1)
     assert SCHEMAS.config == {"cleanup.policy": "compact"}
+
+
+def test_dead_letters_are_compacted_and_take_what_a_run_takes() -> None:
+    assert (DEAD_LETTERS.name, DEAD_LETTERS.partitions) == ("forktrail.dead-letters", 16)
+    assert DEAD_LETTERS.config["cleanup.policy"] == "compact"
+    assert DEAD_LETTERS.config["max.message.bytes"] == run_topic_spec("demo").config["max.message.bytes"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -96,9 +95,7 @@ def own(
         follower.start(rebuild=rebuild)
         stack.callback(letters.stop)
         letters.start()
-        listener, address = _listener(stack, settings, path.name, say)
-        server = Server(state, listener, stays=stays)
-        stack.callback(server.close)
+        server, address = _serve(stack, settings, state, path.name, stays, say)
         lock.name_socket(address)
         stack.callback(lock.name_socket, None)
         stack.callback(state.closed, for_good=True)
@@ -124,9 +121,15 @@ def _refuse_owned(settings: Settings, run: str) -> None:
         )
 
 
-def _listener(stack: ExitStack, settings: Settings, name: str, say: Say) -> tuple[socket.socket | None, Path | None]:
+def _serve(
+    stack: ExitStack, settings: Settings, state: Owned, name: str, stays: bool, say: Say
+) -> tuple[Server, Path | None]:
+    """Begin to answer; returns the socket's path too, None where none can be made."""
+    listener, address = None, None
     try:
-        return stack.enter_context(listening(settings.home / SOCKETS, name))
+        listener, address = stack.enter_context(listening(settings.home / SOCKETS, name))
     except GraphError as error:
         say(f"{error}; other processes have to wait until this one lets go of {name}")
-        return None, None
+    server = Server(state, listener, stays=stays)
+    stack.callback(server.close)
+    return server, address

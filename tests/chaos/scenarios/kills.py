@@ -13,6 +13,9 @@ from chaos.schedule import TARGETS
 from chaos.stage import Stage
 
 LANDED = "each kill landed while something was in flight"
+WHOLE = "a killed projector leaves whole commits; nothing but a file that doesn't open is made anew"
+# The engine may refuse a write-ahead log whose last record was cut short.
+_ENGINE_REFUSED = "it doesn't open"
 
 
 def play(stage: Stage) -> Iterator[Check]:
@@ -32,9 +35,12 @@ def play(stage: Stage) -> Iterator[Check]:
         }
         for line in report.account(campaign.kills, starts, [*rig.producer.exits, *rig.projector.exits], seconds):
             print(line, flush=True)
-        print(f"  the projector made its graph anew {rig.rebuilds()} times", flush=True)
+        reasons = rig.rebuilds()
+        print(f"  the projector made its graph anew {len(reasons)} times", *reasons, sep="\n    ", flush=True)
         wanted = [target for target in TARGETS for _ in range(stage.kills[target])]
         counted = [kill.target for kill in campaign.kills if kill.counts]
         faults = () if sorted(counted) == sorted(wanted) else (f"{len(counted)} of {len(wanted)}",)
         yield Check(LANDED, f"{len(counted)} kills", faults)
+        torn = tuple(reason for reason in reasons if not reason.startswith(_ENGINE_REFUSED))
+        yield Check(WHOLE, f"{len(reasons)} rebuilds", torn)
         yield from examine(rig)

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Thread
 
@@ -21,6 +22,7 @@ from forktrail_lab.broker.probe import free_port
 from forktrail_producers.producer import Producer, meta
 from forktrail_schemas.events import GoalSet
 from forktrail_schemas.settings import Settings
+from forktrail_schemas.topics import run_topic
 from forktrail_schemas.wire import build
 from support.command_line import CommandLine
 from support.local_broker import ignore
@@ -156,29 +158,88 @@ def cpu_seconds(pid: int, seconds: float) -> float:
     return (ticks() - before) / os.sysconf("SC_CLK_TCK")
 
 
-def test_it_survives_a_broker_that_goes_away_and_comes_back(
-    home: Path, kafka_libs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    layout, port = BrokerLayout.of(home, kafka_libs), free_port()
-    servers = control.start(layout, port, ignore).state.bootstrap_servers
-    monkeypatch.setenv("FORKTRAIL_HOME", str(home))
-    monkeypatch.setenv("FORKTRAIL_BOOTSTRAP_SERVERS", servers)
-    forktrail = CommandLine(capsys)
+@dataclass
+class OwnBroker:
+    """A broker that a test may stop and damage, with a run in its log."""
+
+    layout: BrokerLayout
+    port: int
+    servers: str = ""
+    run: str = ""
+    records: int = 0
+
+    def start(self) -> None:
+        """Start it, again maybe."""
+        self.servers = control.start(self.layout, self.port, ignore).state.bootstrap_servers
+
+    def stop(self) -> None:
+        """Stop it in good order."""
+        control.stop(self.layout, ignore, grace_s=10.0)
+
+    def lose_last_record(self) -> None:
+        """Cut the log's last batch off, as a loss of power may; while it is stopped."""
+        folder = self.layout.data / f"{run_topic(self.run)}-0"
+        segment = max(folder.glob("*.log"))
+        data, batch, place = segment.read_bytes(), 0, 0
+        while place < len(data):
+            batch, place = place, place + 12 + int.from_bytes(data[place + 8 : place + 12])
+        os.truncate(segment, batch)
+        for file in (*folder.glob("*.index"), *folder.glob("*.timeindex"), *folder.glob("*.snapshot")):
+            file.unlink()
+        for name in (".kafka_cleanshutdown", "recovery-point-offset-checkpoint"):
+            (self.layout.data / name).unlink(missing_ok=True)
+
+
+@pytest.fixture
+def broker(home: Path, kafka_libs: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[OwnBroker]:
+    """A broker of the test's own; commands find it and the run's home by the environment."""
+    broker = OwnBroker(BrokerLayout.of(home, kafka_libs), free_port())
     try:
-        story = told(servers)
+        broker.start()
+        monkeypatch.setenv("FORKTRAIL_HOME", str(home))
+        monkeypatch.setenv("FORKTRAIL_BOOTSTRAP_SERVERS", broker.servers)
+        story = told(broker.servers)
         story.open()
-        write(servers, story.run, story.records)
-        with following(story.run) as follower:
-            assert forktrail.ok("query", story.run, COUNT, "--json").json == [{"n": len(story.records)}]
-            control.stop(layout, ignore, grace_s=10.0)
-            wait_until(lambda: follower.heard("doesn't answer"))
-            away = forktrail("query", story.run, COUNT)
-            assert (away.code, "log_unavailable" in away.err) == (1, True)
-            control.start(layout, port, ignore)
-            wait_until(lambda: follower.heard("Kafka answers again"))
-            emit(servers, story.run, 3)
-            assert forktrail.ok("query", story.run, COUNT, "--json").json == [{"n": len(story.records) + 3}]
-            control.stop(layout, ignore, grace_s=10.0)
-            assert follower.stop(signal.SIGTERM) < STOP_SECONDS
+        write(broker.servers, story.run, story.records)
+        broker.run, broker.records = story.run, len(story.records)
+        yield broker
     finally:
-        control.stop(layout, ignore, grace_s=5.0)
+        broker.stop()
+
+
+def test_it_survives_a_broker_that_goes_away_and_comes_back(
+    broker: OwnBroker, capsys: pytest.CaptureFixture[str]
+) -> None:
+    forktrail = CommandLine(capsys)
+    with following(broker.run) as follower:
+        assert forktrail.ok("query", broker.run, COUNT, "--json").json == [{"n": broker.records}]
+        broker.stop()
+        wait_until(lambda: follower.heard("doesn't answer"))
+        away = forktrail("query", broker.run, COUNT)
+        assert (away.code, "log_unavailable" in away.err) == (1, True)
+        broker.start()
+        wait_until(lambda: follower.heard("Kafka answers again"))
+        emit(broker.servers, broker.run, 3)
+        assert forktrail.ok("query", broker.run, COUNT, "--json").json == [{"n": broker.records + 3}]
+        broker.stop()
+        assert follower.stop(signal.SIGTERM) < STOP_SECONDS
+
+
+def test_a_log_that_came_back_shorter_has_the_graph_set_aside_and_made_anew(
+    broker: OwnBroker, capsys: pytest.CaptureFixture[str]
+) -> None:
+    forktrail = CommandLine(capsys)
+    for _ in range(2):
+        emit(broker.servers, broker.run, 1)
+    with following(broker.run) as follower:
+        assert forktrail.ok("query", broker.run, COUNT, "--json").json == [{"n": broker.records + 2}]
+        broker.stop()
+        broker.lose_last_record()
+        broker.start()
+        end = broker.records + 2
+        wait_until(lambda: follower.heard(f"it is at offset {end}, ahead of its log, which ends at {end - 1}"))
+        emit(broker.servers, broker.run, 2)
+        facts = forktrail.ok("project", broker.run, "--format", "json").json
+        assert (facts["next_offset"], facts["end"]) == (broker.records + 3, broker.records + 3)
+        rebuilt = forktrail.ok("project", broker.run, "--rebuild", "--format", "json").json
+        assert rebuilt["state_digest"] == facts["state_digest"]

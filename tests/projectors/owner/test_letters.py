@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -85,18 +86,24 @@ def test_a_letter_that_comes_while_it_is_owned_is_published_at_once(settings: Se
     assert len(dead(story)) == 4
 
 
-def test_what_is_published_is_not_published_again_unless_its_place_is_lost(
-    settings: Settings, story: Story, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sent: list[int] = []
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The offsets of the letters that are published, each time they are."""
+    offsets: list[int] = []
     publish = DeadLetterTopic.publish
 
-    def counted(self: DeadLetterTopic, found: list[DeadLetter], producer: Producer) -> None:
+    def noted(self: DeadLetterTopic, found: Iterable[DeadLetter], producer: Producer) -> None:
         listed = list(found)
-        sent.extend(letter.offset for letter in listed)
+        offsets.extend(letter.offset for letter in listed)
         publish(self, listed, producer)
 
-    monkeypatch.setattr(DeadLetterTopic, "publish", counted)
+    monkeypatch.setattr(DeadLetterTopic, "publish", noted)
+    return offsets
+
+
+def test_what_is_published_is_not_published_again_unless_its_place_is_lost(
+    settings: Settings, story: Story, sent: list[int]
+) -> None:
     publish_all(settings, story)
     publish_all(settings, story)
     assert sent == dead(story)
@@ -109,24 +116,27 @@ def test_what_is_published_is_not_published_again_unless_its_place_is_lost(
 @pytest.mark.parametrize(
     "place",
     [
-        {"topic_id": "another topic", "next_offset": 8, "record_hash": "0" * 64},
-        {"next_offset": 8},
+        {"topic_id": "another topic"},
         {"record_hash": "0" * 64},
         {"next_offset": 10_000},
+        {"next_offset": "x"},
         "no place",
+        "{}",
     ],
-    ids=["of another topic", "without its hash", "of another record", "ahead of the log", "torn"],
+    ids=["of another topic", "of another record", "ahead of the log", "no number", "torn", "empty"],
 )
 def test_a_place_that_is_not_of_this_log_is_not_trusted(
-    settings: Settings, story: Story, place: dict[str, object] | str
+    settings: Settings, story: Story, sent: list[int], place: dict[str, object] | str
 ) -> None:
     publish_all(settings, story)
     file = place_file(settings, story)
     good = json.loads(file.read_text())
+    file.write_text(json.dumps(good | place) if isinstance(place, dict) else place)
+    before = list(sent)
     story.append(LogRecord(len(story.records), 5, b"key", b"four"))
     write(settings.bootstrap_servers, story.run, story.records[-1:])
-    file.write_text(json.dumps(good | place) if isinstance(place, dict) else place)
     publish_all(settings, story)
+    assert sent == before + dead(story)
     assert published(settings, story) == dead(story)
 
 
