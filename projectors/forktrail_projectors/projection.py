@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from forktrail_projectors import digest, merkle
+from forktrail_projectors import digest, merkle, opening
 from forktrail_projectors.fold import FOLD_VERSION
 from forktrail_projectors.graph.cypher import CypherGraph
 from forktrail_projectors.graph.engine import database_files
@@ -35,7 +35,7 @@ from forktrail_projectors.rebuild import pays, rebuild, remove
 from forktrail_projectors.record import Verdict
 from forktrail_projectors.state import NodeKey
 from forktrail_projectors.view import Position, RunView, Say
-from forktrail_schemas.errors import GraphBehind, GraphMismatch, GraphUnavailable
+from forktrail_schemas.errors import GraphBehind, GraphError, GraphMismatch, GraphUnavailable
 from forktrail_schemas.settings import Settings
 
 
@@ -88,8 +88,17 @@ class Projection:
         )
 
     def sound(self) -> bool:
-        """Whether the digest that is kept is the one that all rows give."""
-        return self.projector.recomputed_digest() == self.projector.state_digest
+        """Whether the digest that is kept is the one that all rows give; rows that the engine can't read give none.
+
+        Raises:
+            GraphUnavailable: the graph is closed.
+        """
+        try:
+            return self.projector.recomputed_digest() == self.projector.state_digest
+        except GraphUnavailable:
+            raise
+        except GraphError:
+            return False
 
 
 def graph_file(settings: Settings, run: str) -> Path:
@@ -194,7 +203,18 @@ class _Way:
         graph = opener.rebuilt("asked for") if rebuild else opener.opened(fold=self.fold)
         stack.callback(graph.close)
         projection = Projection(self.run, graph, reader)
-        if self.fold:
+        return self._caught_up(stack, projection, opener) if self.fold else projection
+
+    def _caught_up(self, stack: ExitStack, projection: Projection, opener: Opener) -> Projection:
+        """The graph folded to the log's end: this one, or one made anew, where the engine fails over a damaged file."""
+        try:
+            projection.catch_up()
+        except GraphError as error:
+            with suppress(GraphError):
+                projection.graph.close()
+            graph = opener.rebuilt(cannot_be_folded_on(error))
+            stack.callback(graph.close)
+            projection = Projection(self.run, graph, projection.reader)
             projection.catch_up()
         return projection
 
@@ -248,12 +268,21 @@ class Opener:
             if pays(self._engine, self._reader.end()):
                 self._replace()
             return self._open()
+        deaths = opening.deaths(self._path)
+        if fold and deaths >= opening.DEATHS_MAX:
+            return self.rebuilt(f"it doesn't open ({deaths} processes in a row died over it)")
+        with opening.noted(self._path):
+            graph = self._checked(fold=fold)
+        return self.rebuilt(graph) if isinstance(graph, str) else graph
+
+    def _checked(self, *, fold: bool) -> CypherGraph | str:
+        """The graph, opened and compared with its log, or why it must be rebuilt."""
         try:
             graph = self._open()
         except GraphUnavailable as error:
             if not fold:
                 raise
-            return self.rebuilt(f"it doesn't open ({error.message})")
+            return f"it doesn't open ({error.message})"
         try:
             fault = self.fault(graph, fold=fold)
         except BaseException:
@@ -262,7 +291,7 @@ class Opener:
         if fault is None:
             return graph
         graph.close()
-        return self.rebuilt(fault)
+        return fault
 
     def rebuilt(self, reason: str) -> CypherGraph:
         """Fold the whole log into a new file, check every row of it, and only then put it in the old one's place."""
@@ -283,6 +312,7 @@ class Opener:
             raise
         aside = self._set_aside()
         _rename(temporary, self._path)
+        opening.forget(self._path)
         return aside
 
     def _open(self) -> CypherGraph:
@@ -338,9 +368,17 @@ class Opener:
         return aside
 
 
+def cannot_be_folded_on(error: GraphError) -> str:
+    """Why a graph is rebuilt over which the engine failed in the midst of a fold."""
+    return f"it can't be folded on ({error.message})"
+
+
 def _gap(graph: CypherGraph, cursor: Cursor) -> str | None:
     """What is missing below a cursor that is right, as where an older file was put beside a newer write-ahead log."""
-    events = graph.query("MATCH (e:Event) RETURN count(*)").rows[0][0]
+    try:
+        events = graph.query("MATCH (e:Event) RETURN count(*)").rows[0][0]
+    except GraphError as error:
+        return f"its events can't be counted ({error.message})"
     if events == cursor.next_offset:
         return None
     return f"it holds {events} events and stands at offset {cursor.next_offset}"

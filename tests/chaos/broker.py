@@ -72,6 +72,9 @@ class Broker:
         self._start()
         if self._failure is not None:
             raise self._failure
+        state = read_state(self._layout.state_file)
+        if state is None or state.engine != "java":
+            raise BrokerError("chaos needs a broker that is a process of this machine", hint="install Java and Maven")
 
     def begin_start(self) -> None:
         """Start it, and don't wait."""
@@ -88,6 +91,7 @@ class Broker:
         """Send its process a signal."""
         state = read_state(self._layout.state_file)
         assert state is not None
+        assert state.pid > 0, "0 would be this process's whole group"
         os.kill(state.pid, number)
 
     def stop(self) -> None:

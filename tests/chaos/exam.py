@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import signal
 import subprocess
+from contextlib import closing
+from functools import partial
+from pathlib import Path
 
 from chaos.checker import Check, Stream, check_equal, check_log
 from chaos.children import END_SECONDS
 from chaos.examiner import Examined
 from chaos.folds import calm_content_digest, fold_log, read_log
 from chaos.rig import REST_SECONDS, Rig
-from forktrail_projectors.projection import open_projection
-from forktrail_schemas.errors import ForktrailError, GraphUnavailable
+from forktrail_projectors.lock import holder
+from forktrail_projectors.owner.client import OwnerView, dial
+from forktrail_projectors.owner.messages import OwnerGone
+from forktrail_projectors.projection import lock_file
+from forktrail_schemas.errors import ForktrailError
 
 STATE_DIGESTS = "state digests agree"
 CONTENT_DIGESTS = "the content digest is that of the same events without chaos"
@@ -49,16 +55,28 @@ def examine(rig: Rig) -> list[Check]:
 
 
 def ask_projector(rig: Rig) -> Examined:
-    """What the running projector says of its graph, once it has caught up."""
+    """What the running projector says of its graph, once it has caught up; nobody else opens the graph instead."""
+    found = holder(lock_file(rig.settings, rig.run))
+    if found is None or found.socket is None:
+        return _unanswered("no projector answers")
     try:
-        with open_projection(rig.settings, rig.run, wait_seconds=REST_SECONDS) as view:
-            if view.owner == "this process":
-                raise GraphUnavailable("no projector answers")
+        with closing(_view(rig, found.socket)) as view:
+            view.catch_up()
             position = view.position()
             rows = position.state_digest if view.sound() else "the rows give another digest"
             return Examined("", position.next_offset, position.state_digest, rows)
+    except OwnerGone:
+        return _unanswered("the projector ended")
     except ForktrailError as error:
-        return Examined(str(error), 0, str(error), str(error))
+        return _unanswered(str(error))
+
+
+def _view(rig: Rig, socket: Path) -> OwnerView:
+    return OwnerView(partial(dial, socket), rig.run, rig.settings.bootstrap_servers, wait_seconds=REST_SECONDS)
+
+
+def _unanswered(fault: str) -> Examined:
+    return Examined(fault, 0, fault, fault)
 
 
 def self_ended(rig: Rig) -> Check:

@@ -8,11 +8,15 @@ from __future__ import annotations
 import os
 import random
 import select
+import shutil
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from forktrail_projectors.graph import cypher
 from forktrail_projectors.graph.cypher import CypherGraph
 from forktrail_projectors.graph.engine import database_files
 from forktrail_projectors.graph.memory import MemoryGraph
@@ -113,6 +117,27 @@ def test_after_a_kill_the_graph_holds_whole_batches_or_does_not_open(tmp_path: P
         graph.close()
     print(f"seed {SEED}: {opened} opened, {unavailable} did not")
     assert opened
+
+
+def test_a_long_log_that_a_kill_left_goes_into_the_file_at_the_next_opening(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live = CypherGraph.open(tmp_path / "run.graph", ENGINE)
+    for first in range(0, 5 * EVENTS_PER_BATCH, EVENTS_PER_BATCH):
+        live.commit(*batch(live, first))
+    killed = tmp_path / "killed"
+    killed.mkdir()
+    for file in database_files(tmp_path / "run.graph"):  # between commits, they are what SIGKILL would leave
+        shutil.copyfile(file, killed / file.name)
+    live.close()
+    path, log = killed / "run.graph", killed / "run.graph.wal"
+    size = log.stat().st_size
+    for most, is_kept in ((size, True), (size - 1, False)):
+        monkeypatch.setattr(cypher, "LOG_BYTES_REPLAYED_MAX", most)
+        graph = CypherGraph.open(path, ENGINE)
+        assert log.exists() == is_kept
+        assert dict(graph.rows()) == dict(expected_at(5 * EVENTS_PER_BATCH).rows())
+        graph.close()
 
 
 if __name__ == "__main__":

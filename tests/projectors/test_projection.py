@@ -4,24 +4,30 @@ from __future__ import annotations
 
 import dataclasses
 import time
+from collections.abc import Iterator
 
 import pytest
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewPartitions
 
+from forktrail_projectors import opening
+from forktrail_projectors.graph.cypher import CypherGraph
 from forktrail_projectors.graph.engine import database_files
 from forktrail_projectors.graph.memory import MemoryGraph
+from forktrail_projectors.graph.protocol import Cursor
 from forktrail_projectors.projection import fold_in_memory, graph_file, open_projection
 from forktrail_projectors.projector import Projector
 from forktrail_projectors.reader import LogReader
 from forktrail_projectors.record import UNREADABLE_HEADERS, LogRecord
 from forktrail_projectors.rules.context import RUN
+from forktrail_projectors.state import Changes, EdgeKey, NodeKey, Row
 from forktrail_schemas import events
 from forktrail_schemas.errors import (
     Corruption,
     ForeignTransaction,
     GraphBehind,
     GraphBusy,
+    GraphError,
     GraphMismatch,
     GraphUnavailable,
     NotFound,
@@ -142,6 +148,59 @@ def test_a_damaged_graph_is_set_aside_and_rebuilt_with_a_line_that_says_so(setti
         assert projection.position().state_digest == story.projector.state_digest
     assert len(said) == 1
     assert "doesn't open" in said[0]
+
+
+def test_a_graph_over_which_the_engine_fails_in_the_fold_is_set_aside_and_rebuilt(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    story = opened_story(settings)
+    with open_projection(settings, story.run):
+        pass
+    story.tell(story.event(events.GoalSet, text="more"))
+    write(settings.bootstrap_servers, story.run, story.records[-1:])
+    failures = [GraphError("idx: 0 of the DiskArray to be accessed is >= numElements")]
+    commit = CypherGraph.commit
+
+    def failing_once(graph: CypherGraph, changes: Changes, cursor: Cursor) -> None:
+        if failures:
+            raise failures.pop()
+        commit(graph, changes, cursor)
+
+    monkeypatch.setattr(CypherGraph, "commit", failing_once)
+    said: list[str] = []
+    with open_projection(settings, story.run, say=said.append) as projection:
+        assert projection.position().state_digest == story.projector.state_digest
+        assert projection.sound()
+    assert len(said) == 1
+    assert "can't be folded on (idx: 0 of the DiskArray" in said[0]
+    assert list(settings.graphs_dir.glob(f"{story.run}.aside-*"))
+
+
+def test_a_graph_over_which_processes_died_in_a_row_is_set_aside_unopened(settings: Settings) -> None:
+    story = opened_story(settings)
+    with open_projection(settings, story.run):
+        pass
+    note = graph_file(settings, story.run).with_name(graph_file(settings, story.run).name + ".opening")
+    for deaths in range(opening.DEATHS_MAX + 1):
+        note.write_bytes(b"." * deaths)
+        said: list[str] = []
+        with open_projection(settings, story.run, say=said.append) as projection:
+            assert projection.position().state_digest == story.projector.state_digest
+        assert not note.exists()
+        assert len(said) == (deaths == opening.DEATHS_MAX)
+    assert "2 processes in a row died over it" in said[0]
+
+
+def test_rows_that_the_engine_cannot_read_are_not_sound(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    story = opened_story(settings)
+
+    def broken(graph: CypherGraph) -> Iterator[tuple[NodeKey | EdgeKey, Row]]:
+        raise GraphError("'utf-8' codec can't decode byte 0xe5")
+
+    with open_projection(settings, story.run) as projection:
+        assert projection.sound()
+        monkeypatch.setattr(CypherGraph, "rows", broken)
+        assert not projection.sound()
 
 
 def test_an_engine_that_is_not_installed_leaves_the_graph_of_the_other_where_it_is(settings: Settings) -> None:

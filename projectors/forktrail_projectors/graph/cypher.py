@@ -12,7 +12,13 @@ from typing import Any, ClassVar
 from forktrail_projectors.graph import reads
 from forktrail_projectors.graph.checks import check_rows, edge_table, node_table
 from forktrail_projectors.graph.cursor_table import append_cursor, last_cursor
-from forktrail_projectors.graph.engine import BUFFER_POOL_BYTES, DEFAULT_ENGINE, Database, open_database
+from forktrail_projectors.graph.engine import (
+    BUFFER_POOL_BYTES,
+    DEFAULT_ENGINE,
+    LOG_BYTES_REPLAYED_MAX,
+    Database,
+    open_database,
+)
 from forktrail_projectors.graph.protocol import Cursor, Table
 from forktrail_projectors.graph.readonly import check_read_only
 from forktrail_projectors.graph.schema import EDGE_TABLES, NODE_TABLES
@@ -101,7 +107,10 @@ class CypherGraph:
     @classmethod
     def _opened(cls, database: Database) -> CypherGraph:
         try:
-            return cls(database)
+            graph = cls(database)
+            if not database.read_only and (database.log_bytes() or 0) > LOG_BYTES_REPLAYED_MAX:
+                graph.checkpoint()
+            return graph
         except BaseException as error:
             database.close()
             if isinstance(error, GraphError) and not isinstance(error, GraphUnavailable):

@@ -33,6 +33,9 @@ LOG_BYTES_MAX = 256 << 20
 # A log up to this size is left for the next opening to replay, at about 0.2 ms a KiB; a CHECKPOINT of 100,000 events
 # takes 100 ms however little has changed, and each in a process of its own makes the file grow.
 LOG_BYTES_KEPT = 256 << 10
+# A longer log, which a killed process left, goes into the file once an opening has replayed it. Otherwise a process
+# that is killed again and again replays ever more: 30 MB take two seconds, LOG_BYTES_MAX almost twenty.
+LOG_BYTES_REPLAYED_MAX = 4 << 20
 
 # What the engine lays beside a database file; each is part of it until a clean close.
 SIDE_SUFFIXES = (
@@ -121,11 +124,16 @@ class Database:
         finally:
             _release(self.path)
 
-    def _keeps_log(self) -> bool:
-        if self.path is None or self.read_only or self._is_new:
-            return False
+    def log_bytes(self) -> int | None:
+        """The size of the write-ahead log beside the file; None where there is none."""
+        if self.path is None:
+            return None
         log = self.path.with_name(self.path.name + ".wal")
-        return log.exists() and log.stat().st_size <= LOG_BYTES_KEPT
+        return log.stat().st_size if log.exists() else None
+
+    def _keeps_log(self) -> bool:
+        size = self.log_bytes()
+        return size is not None and size <= LOG_BYTES_KEPT and not self.read_only and not self._is_new
 
 
 def open_database(

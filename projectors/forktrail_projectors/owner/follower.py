@@ -12,7 +12,7 @@ from forktrail_projectors.graph.cypher import CypherGraph
 from forktrail_projectors.owner.log import StoppableReader, Stopped
 from forktrail_projectors.owner.owned import Owned
 from forktrail_projectors.owner.progress import Progress
-from forktrail_projectors.projection import Opener, Projection
+from forktrail_projectors.projection import Opener, Projection, cannot_be_folded_on
 from forktrail_projectors.reader import LogReader
 from forktrail_projectors.record import LogRecord, Verdict
 from forktrail_projectors.view import Say
@@ -70,6 +70,7 @@ class Follower:
         self._topics: Topics | None = None
         self._graph: CypherGraph | None = None
         self._looked_at = self._said_away_at = self._failed_at = float("-inf")
+        self._rebuilt_after_failure = False
         self._thread = threading.Thread(target=self._work, name="forktrail-fold", daemon=True)
 
     def start(self, *, rebuild: bool) -> None:
@@ -123,11 +124,22 @@ class Follower:
         except (LogUnavailable, NotFound) as error:
             return self._reconnected(error)
         except GraphError as error:
-            if self._stopping.is_set() or projection.next_offset == self._failed_at:
-                raise
-            self._failed_at = projection.next_offset
-            self._say(f"{error}; opening the graph of {self._run} anew")
-            return ""
+            return self._failed(error, projection.next_offset)
+
+    def _failed(self, error: GraphError, next_offset: int) -> str:
+        """What to do about a graph over which the engine failed: open it anew, if that doesn't help rebuild it, once.
+
+        Raises:
+            GraphError: that didn't help either.
+        """
+        if self._stopping.is_set() or self._rebuilt_after_failure:
+            raise error
+        if next_offset == self._failed_at:
+            self._rebuilt_after_failure = True
+            return cannot_be_folded_on(error)
+        self._failed_at = next_offset
+        self._say(f"{error}; opening the graph of {self._run} anew")
+        return ""
 
     def _fold_live(self, projection: Projection) -> str | None:
         for batch in self._batches(projection):

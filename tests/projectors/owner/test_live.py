@@ -17,13 +17,16 @@ from confluent_kafka.admin import AdminClient
 
 from forktrail_producers.kafka import Topics
 from forktrail_producers.producer import Producer
+from forktrail_projectors.graph.cypher import CypherGraph
+from forktrail_projectors.graph.protocol import Cursor
 from forktrail_projectors.lock import holder
 from forktrail_projectors.owner import follower
 from forktrail_projectors.owner.live import own
 from forktrail_projectors.projection import graph_file, lock_file, open_projection
+from forktrail_projectors.state import Changes
 from forktrail_projectors.submit import submit
 from forktrail_schemas import events
-from forktrail_schemas.errors import Corruption, ForktrailError, GraphBusy, GraphMismatch, NotFound
+from forktrail_schemas.errors import Corruption, ForktrailError, GraphBusy, GraphError, GraphMismatch, NotFound
 from forktrail_schemas.settings import Settings
 from forktrail_schemas.topics import run_topic, run_topic_spec
 from support.raw import told, write
@@ -54,6 +57,20 @@ def story(settings: Settings) -> Story:
     story.report("root")
     write(settings.bootstrap_servers, story.run, story.records)
     return story
+
+
+def fail_commits(monkeypatch: pytest.MonkeyPatch, times: int) -> list[GraphError]:
+    """Let the engine fail that often; returns the failures that are left."""
+    failures = [GraphError("out of order") for _ in range(times)]
+    commit = CypherGraph.commit
+
+    def failing(graph: CypherGraph, changes: Changes, cursor: Cursor) -> None:
+        if failures:
+            raise failures.pop()
+        commit(graph, changes, cursor)
+
+    monkeypatch.setattr(CypherGraph, "commit", failing)
+    return failures
 
 
 def emit(settings: Settings, story: Story, text: str = "more") -> int:
@@ -225,6 +242,37 @@ def test_a_damaged_graph_is_rebuilt_by_its_new_owner(settings: Settings, story: 
     with own(settings, story.run, say=said.append) as owner:
         wait_until(lambda: owner.position().next_offset == len(story.records))
         assert "doesn't open" in said[0]
+
+
+@pytest.mark.parametrize(
+    ("failures", "lines"), [(1, ["opening the graph"]), (2, ["opening the graph", "can't be folded on"])]
+)
+def test_an_engine_that_fails_is_met_by_opening_anew_and_then_by_a_rebuild(
+    settings: Settings, story: Story, monkeypatch: pytest.MonkeyPatch, failures: int, lines: list[str]
+) -> None:
+    left = fail_commits(monkeypatch, failures)
+    said: list[str] = []
+    with own(settings, story.run, say=said.append):
+        wait_until(lambda: not left)
+        with open_projection(settings, story.run) as view:
+            assert view.position().state_digest == story.projector.state_digest
+    assert [line in heard for line, heard in zip(lines, said, strict=True)] == [True] * failures
+
+
+def test_an_engine_that_fails_over_the_rebuilt_graph_too_ends_the_owner(
+    settings: Settings, story: Story, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_projection(settings, story.run):
+        pass
+    fail_commits(monkeypatch, 1_000)
+    emit(settings, story)
+    said: list[str] = []
+    with own(settings, story.run, say=said.append) as owner:
+        wait_until(lambda: len(said) == 2)
+        assert "can't be folded on" in said[1]
+        emit(settings, story)
+        with pytest.raises(GraphError, match="out of order"):
+            owner.wait()
 
 
 def test_a_closed_run_is_said_and_followed_on(settings: Settings, story: Story) -> None:
