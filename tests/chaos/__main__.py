@@ -20,7 +20,6 @@ from pathlib import Path
 from chaos import report
 from chaos.broker import Broker
 from chaos.checker import Check
-from chaos.rig import NotInTime
 from chaos.scenarios import disk_full, kills, power_loss, stopped_broker, torn_graph, twice
 from chaos.schedule import KILLS, counts_of
 from chaos.stage import Stage
@@ -56,6 +55,9 @@ def main() -> int:
         arguments.keep = True
         print(f"interrupted; what there is is kept in {folder}")
         return 130
+    except ForktrailError as error:
+        report.say(f"chaos: {error}")
+        return 1
     finally:
         broker.stop()
     print(report.table(results))
@@ -75,9 +77,9 @@ def _played(name: str, stage: Stage) -> list[Check]:
     began = time.monotonic()
     try:
         checks.extend(SCENARIOS[name](stage))
-    except (NotInTime, ForktrailError) as error:
+    except Exception as error:  # whatever it is, the account, the seed and the other scenarios are wanted
         traceback.print_exc()
-        checks.append(Check("it is played to its end", "", (str(error),)))
+        checks.append(Check("it is played to its end", "", (f"{type(error).__name__}: {error}",)))
     report.say(f"{name}: done in {time.monotonic() - began:.0f} s")
     return checks
 

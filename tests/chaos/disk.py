@@ -94,9 +94,8 @@ class FileLimit:
         self._limit = 0
 
     def fill(self, room_bytes: int) -> None:
-        """Let no file grow by more than that over the largest."""
-        sizes = [file.stat().st_size for file in self._home.rglob("*") if file.is_file()]
-        self._limit = max(sizes, default=0) + room_bytes
+        """Let the graph's write-ahead log, which every commit goes to first, grow by no more than that."""
+        self._limit = sum(log.stat().st_size for log in self._home.rglob("*.wal")) + room_bytes
 
     def command(self, command: Sequence[str]) -> list[str]:
         """The command under the limit."""

@@ -122,10 +122,12 @@ class Journal:
         except FileNotFoundError:
             return
 
-    def restarted(self) -> None:
-        """Its writer was killed, and half a line is cut off by the next one."""
+    def cut_half_line(self) -> None:
+        """Its writer was killed, and all it wrote is read: cut off half a line, before it is read a second time."""
         self._position -= len(self._rest)
         self._rest = b""
+        if self._path.exists():
+            os.truncate(self._path, self._position)
 
     def _take(self, entry: dict[str, Any]) -> None:
         if "acknowledged" not in entry:

@@ -158,7 +158,7 @@ class Rig:
         if not self.producer.kill():
             return None
         self.journal.update()
-        self.journal.restarted()
+        self.journal.cut_half_line()
         left = len(self.journal.in_flight)
         self.producer.start()
         return left

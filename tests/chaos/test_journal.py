@@ -67,7 +67,8 @@ def test_half_a_line_of_a_killed_writer_counts_for_nothing(path: Path, torn_byte
     path.write_bytes(path.read_bytes()[: whole + torn_bytes])
     journal = read(path)
     assert journal.sent == [sent(0)]
-    journal.restarted()
+    journal.cut_half_line()
+    journal.update()  # as happens while the next writer is on its way
     with JournalWriter(path) as writer:
         writer.sending([sent(1)])
         writer.acknowledged([1], [1])
