@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
 
 from forktrail_lab.cli import COMMANDS, command_parser, load_command
 from forktrail_projectors.reader import LogReader
+from forktrail_projectors.rules.log import BUDGETS
+from forktrail_schemas.declared import declared_schema
 from support.raw import make_run
 
 ROOT = Path(__file__).parents[1]
@@ -18,13 +21,13 @@ README = (ROOT / "README.md").read_text()
 def forktrail_lines() -> list[list[str]]:
     """The words of every `forktrail …` call in the README's blocks."""
     blocks = "\n".join(re.findall(r"```\n(.*?)```", README, re.S))
-    calls = re.findall(r"\bforktrail ((?:[^\n'&|;#)]|'[^']*')+)", blocks)
+    calls = re.findall(r"\bforktrail ((?:[^\n'&|;#)>]|'[^']*')+)", blocks)
     return [re.findall(r"'[^']*'|\S+", call) for call in calls]
 
 
 def filled_in(word: str) -> str:
     """A word with each shell variable of the README in it replaced by what it would hold."""
-    for name, value in {"$RUN": "run-1", "$CASE": "case-1", "$FINDING": "finding-1"}.items():
+    for name, value in {"$RUN": "run-1", "$CASE": "case-1", "$FINDING": "finding-1", "$OFFSET": "12"}.items():
         word = word.replace(name, value)
     return word
 
@@ -49,6 +52,20 @@ def test_every_command_line_of_the_readme_is_understood() -> None:
             pytest.fail(f"the README's `forktrail {' '.join(words)}` is not understood")
 
 
+def test_what_people_looked_for_in_the_readme_is_shown_in_it() -> None:
+    shown = {words[0] for words in forktrail_lines()}
+    assert {"budget", "schema", "dead", "handoff", "shell", "project"} <= shown
+
+
+def test_the_schema_that_the_readme_declares_is_one() -> None:
+    (text,) = re.findall(r"echo '(.*?)' > ", README, re.S)
+    assert declared_schema(text).name == "acme.ScanProgressed"
+
+
+def test_every_budget_of_a_run_is_in_the_readme() -> None:
+    assert [name for name in BUDGETS if f"`{name}`" not in README and f"| {name} |" not in README] == []
+
+
 def test_every_relative_link_of_the_readme_leads_somewhere() -> None:
     links = [link for link in re.findall(r"\]\(([^)]+)\)", README) if "://" not in link]
     assert links
@@ -68,10 +85,12 @@ def test_the_make_targets_of_the_readme_exist() -> None:
     assert [target for target in targets if not re.search(rf"^{target}:", makefile, re.M)] == []
 
 
-def test_the_code_of_the_readme_emits_an_event(kafka: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_code_of_the_readme_emits_an_event_as_it_stands(
+    kafka: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     (code,) = re.findall(r"```python\n(.*?)```", README, re.S)
     run = make_run(kafka)
-    code = code.replace("run-3f9a1c2b7d4e", run).replace("127.0.0.1:9092", kafka)
+    monkeypatch.setattr(sys, "argv", ["report.py", run, kafka])
     exec(compile(code, "README.md", "exec"), {})
     assert capsys.readouterr().out.strip() == "0"
     with LogReader(kafka, run) as reader:

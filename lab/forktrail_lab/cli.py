@@ -15,11 +15,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol, cast
 
-from forktrail_lab.console.output import note, printable
-from forktrail_schemas.errors import ExitCode, ForktrailError
+from forktrail_lab.broker.room import shortage_of
+from forktrail_lab.console.output import note
+from forktrail_lab.console.work import leave_at_once
+from forktrail_schemas.errors import ExitCode, ForktrailError, GraphHung, LogUnavailable
 from forktrail_schemas.settings import Settings
 
 PROGRAM = "forktrail"
+EXIT_INTERRUPTED = 130  # 128 and the number of SIGINT, as shells have it
 COMMANDS_PACKAGE = "forktrail_lab.commands"
 
 
@@ -145,6 +148,18 @@ def _extras_named(name: str) -> Iterator[None]:
         ) from error
 
 
+@contextmanager
+def _shortage_told(settings: Settings) -> Iterator[None]:
+    """Where the local broker's disk is full, say so: Kafka makes a timeout of it, or ends."""
+    try:
+        yield
+    except LogUnavailable as error:
+        ours = not settings.external_kafka and settings.kafka_dir.is_dir()
+        if ours and (shortage := shortage_of(settings.kafka_dir)):
+            error.hint = f"{shortage}: make room, then `{PROGRAM} broker start`"
+        raise
+
+
 def command_parser(name: str, module: CommandModule) -> argparse.ArgumentParser:
     """The argument parser of one command, with its example at the end of the help."""
     parser = argparse.ArgumentParser(
@@ -175,19 +190,36 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         module = load_command(name)
         arguments = command_parser(name, module).parse_args(rest)
-        with _extras_named(name):
-            return module.run(arguments, Settings.from_environment(os.environ))
-    except ForktrailError as error:
-        note(printable(f"{PROGRAM} {name}: {error}"))
-        return error.exit_code
-    except BrokenPipeError:  # the reader of our output, `head` say, has gone
+        settings = Settings.from_environment(os.environ)
+        with _extras_named(name), _shortage_told(settings):
+            return module.run(arguments, settings)
+    except GraphHung as error:
+        leave_at_once(_told(name, _before_closing(error)))
+    except (ForktrailError, OSError, KeyboardInterrupt) as error:
+        return _told(name, error)
+
+
+def _told(name: str, error: BaseException) -> int:
+    """Say in a line what ended a command; returns its exit code."""
+    if isinstance(error, KeyboardInterrupt):
+        return EXIT_INTERRUPTED
+    if isinstance(error, BrokenPipeError):  # the reader of our output, `head` say, has gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.OK
-    except OSError as error:  # a full disk, a folder that may not be written
-        note(printable(f"{PROGRAM} {name}: {type(error).__name__}: {error}"))
-        return ExitCode.ERROR
-    except KeyboardInterrupt:
-        return 130
+    if isinstance(error, ForktrailError):
+        note(f"{PROGRAM} {name}: {error}")
+        return error.exit_code
+    # A full disk, a folder that may not be written.
+    note(f"{PROGRAM} {name}: {type(error).__name__}: {error}")
+    return ExitCode.ERROR
+
+
+def _before_closing(error: GraphHung) -> BaseException:
+    """What ended the command before its graph couldn't be closed; the error itself where nothing did."""
+    before: BaseException | None = error
+    while isinstance(before, GraphHung):
+        before = before.__context__
+    return before if isinstance(before, (ForktrailError, KeyboardInterrupt)) else error
 
 
 if __name__ == "__main__":

@@ -88,7 +88,7 @@ def _first_revision(stage: Stage, run: str) -> list[str]:
     case = _investigate(stage, run, 1, "audit-trail-read", findings[:1])
     _settle(stage, run, case, "503 -> inconclusive", finding=False)
     stage.chapter("r1: nothing is left to propose")
-    result = _parsed(stage.run("investigate", run))
+    result = _parsed(stage.run("investigate", run, "--format", "json"))
     _expect("eligible tests", (result["status"], result["considered"]), ("no_candidates", 0))
     stage.tell("0 eligible")
     nodes = sum(int(count) for count in re.findall(r"^\w+ +(\d+)$", stage.run("query", run, COUNT_NODES), re.M))
@@ -117,7 +117,7 @@ def _settle(stage: Stage, run: str, case: str, shown: str, *, finding: bool = Tr
 
 def _investigate(stage: Stage, run: str, considered: int, test: str, findings: list[str]) -> str:
     """A fresh investigator's proposal, checked; returns the case."""
-    result = _parsed(stage.run("investigate", run))
+    result = _parsed(stage.run("investigate", run, "--format", "json"))
     _expect("status", result["status"], "proposed")
     _expect("candidates considered", result["considered"], considered)
     _expect("test chosen", result["selection"]["test_id"], test)

@@ -46,7 +46,7 @@ class KeyStore:
             os.link(temporary, path)  # a rename would replace a key of that name
         except FileExistsError:
             raise InvalidInput(
-                f"there is a key named {name!r} already", hint="use it, or choose another name"
+                f"there is a key named {name!r} already", hint="it is left as it is: use it, or choose another name"
             ) from None
         finally:
             temporary.unlink(missing_ok=True)

@@ -33,6 +33,7 @@ from forktrail_schemas.topics import run_topic
 from forktrail_schemas.wire import encode
 
 DELIVERY_TIMEOUT_SECONDS = 30.0
+LINGER_MS = 5
 PARTITION_BY_KEY = -1
 
 RawHeaders = Sequence[tuple[str, bytes | None]]
@@ -68,7 +69,8 @@ class Producer:
             | {
                 "enable.idempotence": True,
                 "delivery.timeout.ms": int(DELIVERY_TIMEOUT_SECONDS * 1000),
-                "linger.ms": 0,
+                # `flush` waits for nothing to gather; without lingering, each record of a batch would wake the client.
+                "linger.ms": LINGER_MS,
                 "partitioner": "murmur2_random",  # as Java's and Faust's clients place a key
             },
             logger=LOGGER,
@@ -134,9 +136,8 @@ class Producer:
             self._send(record)
             if count % _RECORDS_PER_POLL == 0:
                 self._kafka.poll(0)
-        for record in records:  # they are acknowledged in about the order they were sent in
-            while record.offset is None and record.error is None:
-                self._kafka.poll(_POLL_SECONDS)
+        while any(record.offset is None and record.error is None for record in records):
+            self._kafka.flush(_POLL_SECONDS)  # sends what lingers, and comes back for Ctrl-C
         failed = next((record.error for record in records if record.error is not None), None)
         if failed is not None:
             raise self._failure(failed)

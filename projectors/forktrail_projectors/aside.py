@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,10 +36,13 @@ def prune(graphs: list[Aside]) -> int:
 
     One that another process deletes meanwhile is no error.
     """
-    for graph in graphs:
-        for file in graph.files:
-            file.unlink(missing_ok=True)
-    return sum(graph.size for graph in graphs)
+    freed = 0
+    for file in (file for graph in graphs for file in graph.files):
+        with suppress(FileNotFoundError):
+            size = file.stat().st_size
+            file.unlink()
+            freed += size
+    return freed
 
 
 def _graph_of(name: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from enum import StrEnum
 
 from forktrail_projectors.record import UNREADABLE_HEADERS, LogRecord, Verdict, VerdictKind
 from forktrail_projectors.state import NodeKey, Value
@@ -18,6 +19,18 @@ from forktrail_schemas.wire import build
 # Key, headers and value together; more, with the rest of a letter, wouldn't fit into a record.
 CONTENT_BYTES_MAX = 900_000
 DETAIL_LENGTH_MAX = 4_000
+# By reason, what would let the same record count; where nothing is named, nothing does.
+_CURES = {
+    "unknown_key": "later",
+    "run_not_open": "later",
+    "unknown_schema": "schema",
+    "actor_mismatch": "signature",
+    "bad_signature": "signature",
+    "headers_unreadable": "signature",
+    "key_revoked": "signature",
+    "role_missing": "signature",
+    "unsigned": "signature",
+}
 KINDS: tuple[VerdictKind, ...] = ("unreadable", "unhandled", "void")
 _PAGE_OFFSETS = 50_000
 _REFUSED = """
@@ -26,6 +39,39 @@ WHERE e.offset >= $start AND e.offset < $until AND e.verdict IN $kinds
 RETURN e.offset, e.verdict, e.reason, e.detail, e.id, e.type
 ORDER BY e.offset
 """
+
+
+_SAME_BYTES = """
+MATCH (e:Event)
+WHERE e.offset > $offset AND e.value_sha256 = $sha256
+RETURN e.offset, e.verdict
+ORDER BY e.offset
+"""
+
+
+class Cure(StrEnum):
+    """What it takes for a dead letter's bytes to count when they are sent again."""
+
+    LATER = "later"  # what the run lacked then, it may have now
+    SCHEMA = "schema"  # a declaration of its schema
+    SIGNATURE = "signature"  # another signature, and none but right headers
+    NONE = "none"  # it is refused for what it says
+
+
+def cure_of(reason: str) -> Cure:
+    """What it takes for a record to count that was refused for this reason."""
+    return Cure(_CURES.get(reason, Cure.NONE))
+
+
+def sent_again(graph: GraphView, record: LogRecord) -> list[tuple[int, str]]:
+    """Offsets after a record's at which the same bytes lie, with their verdicts; none for a record without a value.
+
+    Looks through all events of the graph.
+    """
+    if record.value is None:
+        return []
+    bounds: dict[str, Value] = {"offset": record.offset, "sha256": hashlib.sha256(record.value).hexdigest()}
+    return [(int(str(offset)), str(verdict)) for offset, verdict in graph.query(_SAME_BYTES, bounds).rows]
 
 
 def dead_verdicts(graph: GraphView, start: int, until: int) -> Iterator[Verdict]:

@@ -19,7 +19,7 @@ from operator import itemgetter
 import orjson
 
 from forktrail_projectors.graph.schema import EDGE_TABLES, NODE_TABLES, EdgeTable, NodeTable
-from forktrail_projectors.state import Changes, EdgeKey, NodeKey, Row, Value
+from forktrail_projectors.state import Changes, EdgeKey, EdgeTables, Ends, NodeId, NodeKey, Row, Value
 
 ACCUMULATOR_BYTES = 256
 EMPTY = "0" * (2 * ACCUMULATOR_BYTES)
@@ -31,32 +31,37 @@ _LEFT_OUT = frozenset({("Run", "run_id")})
 def advance(accumulator: str, changes: Changes) -> str:
     """The running sum after a batch of changes that holds all rows of each record in it."""
     total = int(accumulator, 16)
-    records: defaultdict[object, _RecordPart] = defaultdict(_RecordPart)
-    for key, (before, after) in changes.nodes.items():
-        if key.table in _LOG_TABLES:
-            assert before is None, "what the log's own tables hold never changes"
-            records[_offset_of_node(key, after)].add_node(key, after)
+    records = _Records()
+    for table, created in changes.created.items():
+        if table in _LOG_TABLES:
+            for id, row in created.items():
+                records.add_node(table, id, row)
         else:
-            if before is not None:
-                total -= _node_number(key, before)
-            total += _node_number(key, after)
-    for edge, row in changes.edges.items():
-        records[_offset_of_edge(edge, row)].edges.append(_edge_parts(edge, row))
-    return _hex(total + sum(part.number(offset) for offset, part in records.items()))
+            total += sum(_node_number(table, id, row) for id, row in created.items())
+    for table, changed in changes.changed.items():
+        assert table not in _LOG_TABLES, "what the log's own tables hold never changes"
+        for id, (before, after) in changed.items():
+            assert before is not None, "what is changed was there"
+            total += _node_number(table, id, after) - _node_number(table, id, before)
+    for tables, joined in changes.joined.items():
+        for ends, row in joined.items():
+            records.add_edge(tables, ends, row)
+    return _hex(total + records.number())
 
 
 def recompute(rows: Iterable[tuple[NodeKey | EdgeKey, Row]]) -> str:
     """The running sum of all rows, from scratch; holds about 500 B a record until all are read."""
     total = 0
-    records: defaultdict[object, _RecordPart] = defaultdict(_RecordPart)
+    records = _Records()
     for key, row in rows:
         if isinstance(key, EdgeKey):
-            records[_offset_of_edge(key, row)].edges.append(_edge_parts(key, row))
+            table, source, target = key
+            records.add_edge((table, source.table, target.table), (source.id, target.id), row)
         elif key.table in _LOG_TABLES:
-            records[_offset_of_node(key, row)].add_node(key, row)
+            records.add_node(key.table, key.id, row)
         else:
-            total += _node_number(key, row)
-    return _hex(total + sum(part.number(offset) for offset, part in records.items()))
+            total += _node_number(key.table, key.id, row)
+    return _hex(total + records.number())
 
 
 def state_digest(accumulator: str) -> str:
@@ -64,41 +69,33 @@ def state_digest(accumulator: str) -> str:
     return hashlib.sha256(bytes.fromhex(accumulator)).hexdigest()
 
 
-class _RecordPart:
-    """What one record of the log left besides domain nodes; none of it ever changes."""
-
-    __slots__ = ("edges", "nodes")
+class _Records:
+    """What records of the log left besides domain nodes, by offset; none of it ever changes."""
 
     def __init__(self) -> None:
-        self.nodes: list[tuple[object, ...]] = []
-        self.edges: list[tuple[object, ...]] = []
+        # Nodes and relations apart; where a row is damaged, what stands for its offset may be anything.
+        self._parts: defaultdict[object, tuple[list[_Part], list[_Part]]] = defaultdict(lambda: ([], []))
 
-    def add_node(self, key: NodeKey, row: Row) -> None:
-        self.nodes.append((key.table, *_VALUES[key.table](row)))
+    def add_node(self, table: str, id: NodeId, row: Row) -> None:
+        offset = id if table == "Event" else row["offset"]
+        self._parts[offset][0].append((table, *_VALUES[table](row)))
 
-    def number(self, offset: object) -> int:
-        """Of the JSON text [offset, nodes, relations], both sorted."""
-        return _number((offset, sorted(self.nodes), sorted(self.edges)))
+    def add_edge(self, tables: EdgeTables, ends: Ends, row: Row) -> None:
+        table, source_table, target_table = tables
+        source, target = ends
+        offset = source if table == "PRODUCED" else target if table == "CAUSED" else row["created_offset"]
+        self._parts[offset][1].append((table, source_table, source, target_table, target, *_VALUES[table](row)))
 
-
-def _offset_of_node(key: NodeKey, row: Row) -> object:
-    """The offset of the record that a row of the log's own tables belongs to; anything, where the row is damaged."""
-    return key.id if key.table == "Event" else row["offset"]
-
-
-def _offset_of_edge(edge: EdgeKey, row: Row) -> object:
-    table, source, target = edge
-    if table == "PRODUCED":
-        return source.id
-    return target.id if table == "CAUSED" else row["created_offset"]
+    def number(self) -> int:
+        """The sum over records, each the JSON text [offset, nodes, relations], both sorted."""
+        return sum(_number((offset, sorted(nodes), sorted(edges))) for offset, (nodes, edges) in self._parts.items())
 
 
-def _edge_parts(edge: EdgeKey, row: Row) -> tuple[object, ...]:
-    return (edge.table, *edge.source, *edge.target, *_VALUES[edge.table](row))
+_Part = tuple[object, ...]
 
 
-def _node_number(key: NodeKey, row: Row) -> int:
-    return _number((tuple(key), _VALUES[key.table](row)))
+def _node_number(table: str, id: NodeId, row: Row) -> int:
+    return _number(((table, id), _VALUES[table](row)))
 
 
 def _number(part: object) -> int:

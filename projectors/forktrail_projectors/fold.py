@@ -17,7 +17,7 @@ from forktrail_projectors.record import UNREADABLE_HEADERS, LogRecord, Verdict
 from forktrail_projectors.rules.book import RULES, keys
 from forktrail_projectors.rules.context import RUN, Context, Refused, number, text
 from forktrail_projectors.rules.support import check_log_budgets
-from forktrail_projectors.state import EdgeKey, Key, NodeKey, Overlay, Row, Value
+from forktrail_projectors.state import Key, NodeKey, Overlay, Row, Value
 from forktrail_schemas.declared import ForeignRecord
 from forktrail_schemas.errors import EventUnreadable, InvalidEvent
 from forktrail_schemas.events import RunOpened
@@ -93,8 +93,8 @@ def fold(decoded: Decoded, overlay: Overlay) -> Verdict:
         _put_staged(context, overlay)
     if takes_id:
         identity: Row = {"id": verdict.event_id, "offset": verdict.offset, "depth": context.depth if context else 0}
-        overlay.put_new_node(NodeKey("Identity", verdict.event_id), identity)
-    overlay.put_new_node(NodeKey("Event", verdict.offset), _event_row(decoded, verdict, context))
+        overlay.put_new_node("Identity", verdict.event_id, identity)
+    overlay.put_new_node("Event", verdict.offset, _event_row(decoded, verdict, context))
     return verdict
 
 
@@ -202,18 +202,18 @@ def _put_staged(context: Context[Event], overlay: Overlay) -> None:
     event_id, offset = context.event.meta.event_id, context.offset
     event = NodeKey("Event", offset)
     for cause in context.causes:
-        overlay.put_edge(EdgeKey("CAUSED", NodeKey("Event", cause), event), {})
+        overlay.put_edge("CAUSED", NodeKey("Event", cause), event, {})
     for key, values in context.new_nodes.items():
         new = {**_BLANK[key.table], **values, "id": key.id, "created_event": event_id, "created_offset": offset}
-        overlay.put_new_node(key, _changed(key, new, event_id, offset))
-        overlay.put_edge(EdgeKey("PRODUCED", event, key), {})
+        overlay.put_new_node(*key, _changed(key, new, event_id, offset))
+        overlay.put_edge("PRODUCED", event, key, {})
     for key, values in context.changed_nodes.items():
         before = overlay.node(*key)
         assert before is not None, f"a rule changes {key}, which isn't there"
         overlay.put_node(key, _changed(key, {**before, **values}, event_id, offset))
     stamp: Row = {"created_event": event_id, "created_offset": offset}
-    for edge in context.new_edges:
-        overlay.put_edge(edge, stamp)
+    for table, source, target in context.new_edges:
+        overlay.put_edge(table, source, target, stamp)
 
 
 def _changed(key: NodeKey, row: dict[str, Value], event_id: str, offset: int) -> Row:

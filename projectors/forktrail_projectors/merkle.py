@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import struct
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from forktrail_projectors.record import LogRecord
 
@@ -16,8 +17,6 @@ EMPTY_ROOT = hashlib.sha256(b"").hexdigest()
 _ABSENT = struct.pack(">I", 0xFFFFFFFF)
 _pack_count = struct.Struct(">I").pack
 _pack_time = struct.Struct(">q").pack
-# Lengths and header names come again with every record.
-_COUNTS = [_pack_count(count) for count in range(1_024)]
 
 
 def record_hash(record: LogRecord) -> str:
@@ -27,14 +26,14 @@ def record_hash(record: LogRecord) -> str:
 
 def leaf(record: LogRecord) -> bytes:
     """Leaf hash of a record, 32 bytes."""
-    key, value = record.key, record.value
-    parts = [b"\x00", _pack_time(record.timestamp_ms), _ABSENT if key is None else _count(len(key)) + key]
-    parts.append(_count(len(record.headers)))
-    for name, content in record.headers:
-        encoded = name.encode()
-        parts += (_count(len(encoded)), encoded)
-        parts += (_ABSENT,) if content is None else (_count(len(content)), content)
-    parts += (_ABSENT,) if value is None else (_count(len(value)), value)
+    headers = record.headers
+    parts = [b"\x00", _pack_time(record.timestamp_ms), *_framed(record.key), _pack_count(len(headers))]
+    for name, content in headers:
+        if content is None:
+            parts += (_framed_name(name), _ABSENT)
+        else:
+            parts += (_framed_name(name), _pack_count(len(content)), content)
+    parts += _framed(record.value)
     return hashlib.sha256(b"".join(parts)).digest()
 
 
@@ -72,5 +71,11 @@ def _node(left: bytes, right: bytes) -> bytes:
     return hashlib.sha256(b"\x01" + left + right).digest()
 
 
-def _count(count: int) -> bytes:
-    return _COUNTS[count] if count < len(_COUNTS) else _pack_count(count)
+def _framed(data: bytes | None) -> tuple[bytes, ...]:
+    """Bytes with their length before them."""
+    return (_ABSENT,) if data is None else (_pack_count(len(data)), data)
+
+
+@lru_cache(maxsize=1_024)  # the same few come with every record
+def _framed_name(name: str) -> bytes:
+    return b"".join(_framed(name.encode()))

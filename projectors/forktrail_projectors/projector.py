@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import cast
 
 from forktrail_projectors import digest, merkle
+from forktrail_projectors.collector import no_garbage_collection
 from forktrail_projectors.fold import FOLD_VERSION, decode_record, fold, known_keys
 from forktrail_projectors.graph.protocol import Cursor, Graph
 from forktrail_projectors.record import LogRecord, Verdict, VerdictKind
@@ -49,9 +50,10 @@ class Projector:
         if not fresh:
             return [recorded_verdict(self._overlay, record.offset) for record in records]
         try:
-            verdicts = {verdict.offset: verdict for verdict in self._fold(fresh)}
-            cursor = self._advanced(fresh)
-            self._graph.commit(self._overlay.changes, cursor)
+            with no_garbage_collection():
+                verdicts = {verdict.offset: verdict for verdict in self._fold(fresh)}
+                cursor = self._advanced(fresh)
+                self._graph.commit(self._overlay.changes, cursor)
         except BaseException:
             self._overlay = Overlay(self._graph)  # it holds changes that the graph doesn't
             raise

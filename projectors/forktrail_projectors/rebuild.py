@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
+from forktrail_projectors.collector import no_garbage_collection
 from forktrail_projectors.graph.bulk import build_graph, events_to_copy
 from forktrail_projectors.graph.engine import database_files
 from forktrail_projectors.graph.memory import MemoryGraph
@@ -39,8 +37,9 @@ def rebuild(path: Path, engine: str, reader: LogReader) -> None:
         GraphError: the engine failed.
     """
     remove(path)
-    with _no_garbage_collection():
-        build_graph(path, engine, _folded(reader))
+    with no_garbage_collection():
+        graph, _ = fold_log(reader, min(reader.end(), EVENTS_IN_MEMORY_MAX))
+        build_graph(path, engine, graph)
 
 
 def remove(path: Path) -> None:
@@ -49,21 +48,16 @@ def remove(path: Path) -> None:
         file.unlink(missing_ok=True)
 
 
-def _folded(reader: LogReader) -> MemoryGraph:
+def fold_log(reader: LogReader, end: int) -> tuple[MemoryGraph, Projector]:
+    """Fold a log from its start up to `end` in memory.
+
+    Raises:
+        ForeignTransaction: a record is missing from the log.
+        LogUnavailable: Kafka stopped answering.
+    """
     graph = MemoryGraph()
     projector = Projector(graph, reader.topic_id)
-    for batch in reader.read(0, min(reader.end(), EVENTS_IN_MEMORY_MAX)):
-        projector.apply(batch)
-    return graph
-
-
-@contextmanager
-def _no_garbage_collection() -> Iterator[None]:
-    """A bulk fold makes many objects and no cycles; the collector would take half its time."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
+    with no_garbage_collection():
+        for batch in reader.read(0, end):
+            projector.apply(batch)
+    return graph, projector

@@ -6,15 +6,15 @@ The fold never asks a query. It names keys, gets rows, and returns changes; wher
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Literal, NamedTuple, Protocol
 
 Value = str | int | bool | tuple[str, ...] | None
 NodeId = str | int
 Row = Mapping[str, Value]
 End = Literal["source", "target"]
-_ENDS: tuple[End, End] = ("source", "target")
 
 
 class NodeKey(NamedTuple):
@@ -50,20 +50,92 @@ class NodeChange(NamedTuple):
     after: Row
 
 
+EdgeTables = tuple[str, str, str]
+Ends = tuple[NodeId, NodeId]
+
+
 @dataclass
 class Changes:
-    """What a batch of events does to the graph, coalesced per key.
+    """What a batch of events does to the graph, coalesced per key, table by table.
 
     Attributes:
-        nodes: by key, in the order of first change.
-        edges: new relations by key, in the order they were made. Relations are never changed.
+        created: whole rows of new nodes, by table and id.
+        changed: rows of nodes that were there before the batch, before and after it, by table and id.
+        joined: rows of new relations, by their table with the tables of both ends, and then by the ids of both ends.
+            Relations are never changed.
     """
 
-    nodes: dict[NodeKey, NodeChange] = field(default_factory=dict)
-    edges: dict[EdgeKey, Row] = field(default_factory=dict)
+    created: dict[str, dict[NodeId, Row]] = field(default_factory=dict)
+    changed: dict[str, dict[NodeId, NodeChange]] = field(default_factory=dict)
+    joined: dict[EdgeTables, dict[Ends, Row]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, nodes: Mapping[NodeKey, NodeChange], edges: Mapping[EdgeKey, Row]) -> Changes:
+        """The changes that these are."""
+        made = cls()
+        for key, change in nodes.items():
+            made.put_node(key, change.before, change.after)
+        for edge, row in edges.items():
+            made.put_edge(*edge, row)
+        return made
 
     def __bool__(self) -> bool:
-        return bool(self.nodes or self.edges)
+        return bool(self.created or self.changed or self.joined)
+
+    def __len__(self) -> int:
+        """How many nodes and relations are in it."""
+        tables: Iterable[Sized] = chain(self.created.values(), self.changed.values(), self.joined.values())
+        return sum(map(len, tables))
+
+    @property
+    def nodes(self) -> dict[NodeKey, NodeChange]:
+        """All nodes by key: first the new ones."""
+        made = {
+            NodeKey(table, id): NodeChange(None, row)
+            for table, rows in self.created.items()
+            for id, row in rows.items()
+        }
+        return made | {
+            NodeKey(table, id): change for table, rows in self.changed.items() for id, change in rows.items()
+        }
+
+    @property
+    def edges(self) -> dict[EdgeKey, Row]:
+        """All relations by key."""
+        return {
+            EdgeKey(table, NodeKey(source, source_id), NodeKey(target, target_id)): row
+            for (table, source, target), rows in self.joined.items()
+            for (source_id, target_id), row in rows.items()
+        }
+
+    def put_new_node(self, table: str, id: NodeId, row: Row) -> None:
+        """Set the row of a node that is new."""
+        try:
+            self.created[table][id] = row
+        except KeyError:
+            self.created[table] = {id: row}
+
+    def put_node(self, key: NodeKey, before: Row | None, row: Row) -> None:
+        """Set a node's whole row; `before` is what it was until now, here or before the batch."""
+        table, id = key
+        if before is None or id in self.created.get(table, ()):
+            self.put_new_node(table, id, row)
+            return
+        changed = self.changed.setdefault(table, {})
+        first = changed.get(id)
+        changed[id] = NodeChange(before if first is None else first.before, row)
+
+    def put_edge(self, table: str, source: NodeKey, target: NodeKey, row: Row) -> bool:
+        """Add a relation; False where it was added before, which changes nothing."""
+        tables, ends = (table, source[0], target[0]), (source[1], target[1])
+        rows = self.joined.get(tables)
+        if rows is None:
+            self.joined[tables] = {ends: row}
+        elif ends in rows:
+            return False
+        else:
+            rows[ends] = row
+        return True
 
 
 class RowSource(Protocol):
@@ -93,7 +165,6 @@ class Overlay:
         self._source = source
         self._nodes: defaultdict[str, dict[NodeId, Row | None]] = defaultdict(dict)
         self._edges: defaultdict[str, dict[tuple[End, NodeKey], _Members]] = defaultdict(dict)
-        self._new_edges: defaultdict[str, list[EdgeKey]] = defaultdict(list)
         self.changes = Changes()
 
     def prefetch(self, keys: Iterable[Key]) -> None:
@@ -112,63 +183,59 @@ class Overlay:
                 self._nodes[node.table][node.id] = found.get(node)
         if edges:
             for at, members in self._source.edges(edges).items():
-                new = (edge for edge in self._new_edges[at.table] if _end(edge, at.end) == at.node)
-                self._edges[at.table][at.end, at.node] = _Members(at.end, members, new)
+                others = (edge.target if at.end == "source" else edge.source for edge in members)
+                self._edges[at.table][at.end, at.node] = _Members(others, self._new_others(at))
 
     def node(self, table: str, id: NodeId) -> Row | None:
         """The row of a node, or None where there is none."""
         here = self._nodes[table]
-        try:
-            return here[id]
-        except KeyError:
+        row = here.get(id)
+        if row is None and id not in here:
             row = here[id] = self._source.node(table, id)
-            return row
-
-    def edges(self, table: str, end: End, node: NodeKey) -> tuple[EdgeKey, ...]:
-        """The relations of a table at a node's given end, sorted by `edge_order`."""
-        return self._members(table, end, node).edges()
+        return row
 
     def neighbours(self, table: str, end: End, node: NodeKey) -> tuple[NodeKey, ...]:
-        """The nodes at the other end of a node's relations, in the order of `edges`."""
-        return self._members(table, end, node).others()
+        """The nodes at the other end of a node's relations, in a fixed order."""
+        members = self._edges[table].get((end, node))
+        if members is None:
+            self.prefetch((EdgesKey(table, end, node),))
+            members = self._edges[table][end, node]
+        return members.sorted()
 
     def put_node(self, key: NodeKey, row: Row) -> None:
         """Set a node's whole row."""
         before = self.node(*key)
         self._nodes[key.table][key.id] = row
-        earlier = self.changes.nodes.get(key)
-        self.changes.nodes[key] = NodeChange(before if earlier is None else earlier.before, row)
+        self.changes.put_node(key, before, row)
 
-    def put_new_node(self, key: NodeKey, row: Row) -> None:
+    def put_new_node(self, table: str, id: NodeId, row: Row) -> None:
         """Set the row of a node that is known to be new."""
-        self._nodes[key.table][key.id] = row
-        self.changes.nodes[key] = NodeChange(None, row)
+        self._nodes[table][id] = row
+        self.changes.put_new_node(table, id, row)
 
-    def put_edge(self, key: EdgeKey, row: Row) -> None:
+    def put_edge(self, table: str, source: NodeKey, target: NodeKey, row: Row) -> None:
         """Add a relation; adding one that this overlay added before changes nothing."""
-        if key in self.changes.edges:
+        here = self._edges.get(table)
+        if not self.changes.put_edge(table, source, target, row) or not here:
             return
-        self.changes.edges[key] = row
-        self._new_edges[key.table].append(key)
-        here = self._edges.get(key.table)
-        if here:
-            for end in _ENDS:
-                members = here.get((end, _end(key, end)))
-                if members is not None:
-                    members.add(key)
+        if members := here.get(("source", source)):
+            members.add(target)
+        if members := here.get(("target", target)):
+            members.add(source)
 
     def flushed(self) -> None:
         """Forget the changes, once the source holds them; what was read and changed stays readable."""
         self.changes = Changes()
-        self._new_edges.clear()
 
-    def _members(self, table: str, end: End, node: NodeKey) -> _Members:
-        here = self._edges[table]
-        members = here.get((end, node))
-        if members is None:
-            self.prefetch((EdgesKey(table, end, node),))
-            members = here[end, node]
-        return members
+    def _new_others(self, at: EdgesKey) -> Iterator[NodeKey]:
+        """The other ends of a node's relations that the source doesn't hold yet."""
+        for (table, source, target), rows in self.changes.joined.items():
+            if table != at.table:
+                continue
+            for source_id, target_id in rows:
+                ends = NodeKey(source, source_id), NodeKey(target, target_id)
+                if ends[at.end == "target"] == at.node:
+                    yield ends[at.end == "source"]
 
     def __len__(self) -> int:
         """How many keys are here."""
@@ -176,34 +243,22 @@ class Overlay:
 
 
 class _Members:
-    """The relations at one end of a node; sorted when they are asked for."""
+    """The nodes that a node's relations of one table lead to; sorted when they are asked for."""
 
-    __slots__ = ("_all", "_end", "_others", "_sorted")
+    __slots__ = ("_all", "_sorted")
 
-    def __init__(self, end: End, edges: Iterable[EdgeKey], more: Iterable[EdgeKey]) -> None:
-        self._end = end
-        self._all = dict.fromkeys(edges)
-        self._all.update(dict.fromkeys(more))
-        self._sorted: tuple[EdgeKey, ...] | None = None
-        self._others: tuple[NodeKey, ...] | None = None
+    def __init__(self, *others: Iterable[NodeKey]) -> None:
+        self._all = dict.fromkeys(chain(*others))
+        self._sorted: tuple[NodeKey, ...] | None = None
 
-    def add(self, edge: EdgeKey) -> None:
-        self._all[edge] = None
-        self._sorted = self._others = None
+    def add(self, other: NodeKey) -> None:
+        self._all[other] = None
+        self._sorted = None
 
-    def edges(self) -> tuple[EdgeKey, ...]:
+    def sorted(self) -> tuple[NodeKey, ...]:
         if self._sorted is None:
-            self._sorted = tuple(sorted(self._all, key=edge_order))
+            self._sorted = tuple(sorted(self._all, key=lambda key: (key.table, _sortable(key.id))))
         return self._sorted
-
-    def others(self) -> tuple[NodeKey, ...]:
-        if self._others is None:
-            self._others = tuple(edge.target if self._end == "source" else edge.source for edge in self.edges())
-        return self._others
-
-
-def _end(edge: EdgeKey, end: End) -> NodeKey:
-    return edge.source if end == "source" else edge.target
 
 
 def edge_order(edge: EdgeKey) -> tuple[str, str, str, str, str]:

@@ -6,17 +6,26 @@ code, of the same records.
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterable
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from forktrail_projectors.fold import FOLD_VERSION
+from forktrail_projectors.graph.engine import database_files
 from forktrail_projectors.graph.stored import StoredCursor, StoredGraph
-from forktrail_projectors.lock import WAIT_SECONDS, owned
+from forktrail_projectors.lock import WAIT_SECONDS
+from forktrail_projectors.owner.client import OwnerView
+from forktrail_projectors.owner.messages import OwnerGone
+from forktrail_projectors.owner.turn import answered_or_locked, owner_of
 from forktrail_projectors.projection import fold_in_memory, graph_file, lock_file
 from forktrail_projectors.reader import LogReader
 from forktrail_projectors.row_diff import DifferenceGroup, RowDifference, grouped, row_differences
 from forktrail_projectors.state import EdgeKey, NodeKey, Row
-from forktrail_schemas.errors import GraphMismatch, NotFound
+from forktrail_schemas.errors import GraphBusy, GraphMismatch, NotFound
 from forktrail_schemas.settings import Settings
 
 EVENT_TABLE = "Event"
@@ -68,11 +77,12 @@ class Upgrade:
 def check_upgrade(settings: Settings, run: str, *, wait_seconds: float = WAIT_SECONDS) -> Upgrade:
     """Compare a run's graph on disk with what this code makes of the same records.
 
-    Holds all rows of both in memory, about 2 KB a row.
+    Holds all rows of both in memory, about 2 KB a row. Beside an owner, a copy of the graph is compared, which is made
+    while the fold waits.
 
     Raises:
         NotFound: there is no such run, or no graph of it on this machine.
-        GraphBusy: another process held the graph for `wait_seconds`.
+        GraphBusy: another process held the graph for `wait_seconds`, or its owner changed the file while it was copied.
         GraphMismatch: the graph is of another topic, or ahead of its log.
         GraphUnavailable: the file doesn't open, or holds no graph of a run.
         LogUnavailable: Kafka doesn't answer.
@@ -84,15 +94,18 @@ def check_upgrade(settings: Settings, run: str, *, wait_seconds: float = WAIT_SE
         raise NotFound(
             f"there is no graph of {run} to compare with", hint=f"`forktrail project {run}` makes one", run=run
         )
-    with owned(lock_file(settings, run), wait_seconds):
+    with ExitStack() as stack:
+        lock = lock_file(settings, run)
+        ask = partial(owner_of, lock, run, settings.bootstrap_servers, wait_seconds=wait_seconds)
+        view = answered_or_locked(stack, lock, ask, wait_seconds)
+        if view is not None:
+            path = _copy(stack, view, path)
         stored = StoredGraph.open(path, settings.graph_engine)
-        try:
-            cursor = stored.cursor()
-            _check_log(run, cursor, topic_id, end)
-            graph, _ = fold_in_memory(settings, run, cursor.next_offset)
-            return compared(run, cursor, stored.rows(), graph.rows())
-        finally:
-            stored.close()
+        stack.callback(stored.close)
+        cursor = stored.cursor()
+        _check_log(run, cursor, topic_id, end)
+        graph, _ = fold_in_memory(settings, run, cursor.next_offset)
+        return compared(run, cursor, stored.rows(), graph.rows())
 
 
 def compared(
@@ -112,6 +125,43 @@ def compared(
         tuple(sorted(changes, key=lambda change: change.offset)),
         tuple(grouped(differences)),
     )
+
+
+def _copy(stack: ExitStack, view: OwnerView, path: Path) -> Path:
+    """A copy of a graph that its owner holds still meanwhile, for as long as `stack` stands; lets go of the owner.
+
+    Raises:
+        GraphBusy: the owner didn't hold it still for so long.
+    """
+    with closing(view):
+        try:
+            view.catch_up(0)
+            files = database_files(path)
+            before = [_state(file) for file in files]
+            folder = Path(stack.enter_context(TemporaryDirectory(prefix="forktrail-")))
+            for file in files:
+                _copied(file, folder)
+            moved = before != [_state(file) for file in database_files(path)]
+        except (OwnerGone, FileNotFoundError):
+            moved = True
+    if moved:
+        raise GraphBusy(
+            f"the graph of {view.run} was changed by {view.owner} while it was copied",
+            code="graph_moved",
+            hint="try again",
+            run=view.run,
+        )
+    return folder / path.name
+
+
+def _copied(file: Path, folder: Path) -> None:
+    shutil.copy(file, folder)
+
+
+def _state(file: Path) -> tuple[str, int, int, int]:
+    """What is another once a file was written to or replaced."""
+    found = file.stat()
+    return file.name, found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _check_log(run: str, cursor: StoredCursor, topic_id: str, end: int) -> None:

@@ -10,6 +10,7 @@ from forktrail_projectors.graph.protocol import Table
 from forktrail_projectors.reader import LogReader
 from forktrail_projectors.record import Verdict
 from forktrail_projectors.state import EdgeKey, EdgesKey, NodeKey, Row, Value
+from forktrail_schemas.errors import GraphBehind
 
 Say = Callable[[str], None]
 
@@ -106,3 +107,13 @@ class RunView(Protocol):
     def sound(self) -> bool:
         """Whether the kept state digest is the one that all rows give; reads the whole graph."""
         ...
+
+
+def behind(run: str, next_offset: int, end: int) -> GraphBehind:
+    """The error of whoever asks for more than is folded, and may not be."""
+    return GraphBehind(
+        f"synchronization is in progress: the graph of {run} is at offset {next_offset} of {end}",
+        hint=f"forktrail project {run}",
+        run=run,
+        offset=next_offset,
+    )

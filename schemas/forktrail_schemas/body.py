@@ -40,26 +40,16 @@ class Body:
             EventUnreadable: truncated or trailing_bytes.
             InvalidEvent: invalid_data.
         """
-        return validated(self.cls, self.plain(value, at))
-
-    def plain(self, value: bytes, at: int) -> Any:
-        """The record's fields as plain values, unchecked.
-
-        Raises:
-            EventUnreadable: truncated or trailing_bytes.
-        """
-        return plain_fields(self.schema, value, at)
+        return validated(self.cls, plain_fields(self.schema, value, at))
 
     def write(self, record: Record) -> bytes:
         """The body of a record of the version's class.
 
         Raises:
-            InvalidEvent: it breaks its schema, having been built around its checks.
+            InvalidEvent: a value was put into it around its checks, and isn't of its field's type.
         """
         try:
-            # A copy with other values was never checked.
-            checked = build(self.cls, self._dump(record, warnings=False))
-            return written(self.schema, self._dump(checked))
+            return written(self.schema, self._dump(record, warnings="error"))
         except (ValueError, TypeError, AttributeError, OverflowError) as error:
             raise InvalidEvent(f"{self.schema.name} can't be encoded", hint="build it with its class") from error
 

@@ -14,6 +14,7 @@ from forktrail_schemas.errors import EventUnreadable, InvalidEvent, InvalidSchem
 from forktrail_schemas.events.base import Event
 from forktrail_schemas.events.shared import Meta
 from forktrail_schemas.record import Record
+from forktrail_schemas.resolution import hindrances
 from forktrail_schemas.schema_text import BadSchema, canonical_form
 from forktrail_schemas.schema_types import MISSING
 
@@ -46,6 +47,15 @@ def declared_schema(text: str) -> Schema:
         return schema_of_text(text)
     except BadSchema as error:
         raise InvalidSchema(str(error), hint="give the Avro schema of a record, as JSON") from None
+
+
+def hindrances_as_built_in(schema: Schema) -> list[str]:
+    """What keeps every record under a declared schema from being read as the built-in type of its name.
+
+    Empty where some can be read, and where no built-in type has the name.
+    """
+    cls = record_classes().get(schema.name)
+    return [] if cls is None else hindrances(schema.type, schema_of(cls).type)
 
 
 class DeclaredReader:

@@ -18,6 +18,8 @@
         ├── GraphBehind                     it lacks records that the log has
         ├── GraphMismatch                   it was folded from another topic
         ├── GraphBusy                       another process holds it
+        ├── GraphDiskFull                   its disk has no room for what is to be folded; nothing is damaged
+        ├── GraphHung                       a query in it doesn't end; end the process
         └── GraphCatalogMismatch            it contradicts the test registry
 
 Each error has one of three fates: `retry` the same call later, `dead-letter` the record and go on, or `crash`:
@@ -199,6 +201,22 @@ class GraphBusy(GraphError):
 
     code = "graph_busy"
     fate = Fate.RETRY
+
+
+class GraphDiskFull(GraphError):
+    """The graph's disk has no room for a commit, which wasn't begun; the graph is whole, as of the one before."""
+
+    code = "disk_full"
+    fate = Fate.RETRY
+
+
+class GraphHung(GraphError):
+    """A query runs on though it was interrupted, so that the graph can't be closed.
+
+    Its file is free once the process ends. Nothing is lost by ending that at once: a query only reads.
+    """
+
+    code = "graph_hung"
 
 
 class GraphCatalogMismatch(GraphError):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict
 
@@ -10,8 +11,8 @@ from pydantic import BaseModel, ConfigDict
 class Record(BaseModel):
     """An Avro record as a value.
 
-    Building one checks every field against its schema and raises pydantic's ValidationError, so a record that exists
-    can be encoded, unless it is larger than `wire.VALUE_BYTES_MAX`.
+    Every way of making one checks every field against its schema and raises pydantic's ValidationError, so a record
+    that exists can be encoded, unless it is larger than `wire.VALUE_BYTES_MAX`.
     """
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
@@ -20,3 +21,12 @@ class Record(BaseModel):
     VERSION: ClassVar[int] = 1
     # Some events are named Test…, which pytest would collect.
     __test__: ClassVar[bool] = False
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """A copy with other values; pydantic's own doesn't check them. `deep` makes no difference: nothing changes."""
+        return self.model_validate({**self.__dict__, **(update or {})})
+
+    @classmethod
+    def model_construct(cls, _fields_set: set[str] | None = None, **values: Any) -> Self:
+        """As building one; pydantic's own checks nothing."""
+        return cls.model_validate(values)

@@ -7,9 +7,8 @@ schema (little-endian), the body.
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
 
-from forktrail_schemas.body import Body, body_of, build
+from forktrail_schemas.body import body_of, build
 from forktrail_schemas.catalog import FINGERPRINT_BYTES, Schema, by_fingerprint
 from forktrail_schemas.declared import ForeignRecord, declared_reader
 from forktrail_schemas.errors import EventUnreadable, InvalidEvent
@@ -22,7 +21,6 @@ __all__ = [
     "build",
     "decode",
     "decode_declared",
-    "decode_fields",
     "encode",
     "fingerprint_of",
     "foreign_fingerprint",
@@ -115,16 +113,6 @@ def writer_schema(value: bytes) -> Schema:
     if schema is None:
         raise _unknown(fingerprint.hex())
     return schema
-
-
-def decode_fields(value: bytes, schema: Schema) -> dict[str, Any]:
-    """The fields of a value as plain Python values, unchecked, in the version that it was written in.
-
-    Raises:
-        EventUnreadable: truncated or trailing_bytes.
-    """
-    fields: dict[str, Any] = Body(schema).plain(value, HEADER_BYTES)
-    return fields
 
 
 @cache

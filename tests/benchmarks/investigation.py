@@ -159,6 +159,22 @@ class Investigation:
             note="seen in the stored exchanges",
         )
 
+    def carry_on(self, attempt: Attempt) -> Draft:
+        """The next step of an attempt: 90 % are approved, 70 % reproduced, 85 % accepted."""
+        chance = self.author.chance
+        if attempt.status == "proposed":
+            draft = self.approve(attempt) if chance.random() < 0.9 else self.deny(attempt)
+        elif attempt.status == "approved":
+            draft = self.start(attempt)
+        elif attempt.status == "running":
+            draft = self.observe(
+                attempt, chance.choices(("reproduced", "not_reproduced", "inconclusive"), (7, 2, 1))[0]
+            )
+        else:
+            draft = self.review(attempt, "accept" if chance.random() < 0.85 else "reject")
+        self.attempts.put_back(attempt)
+        return draft
+
     def _decide(self, attempt: Attempt, decision: str, reason: str) -> Draft:
         draft = self.author.signed(
             events.ApprovalDecided,

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from benchmarks.attempts import Attempt, Registered
+from benchmarks.attempts import Registered
 from benchmarks.author import RUN, Draft
 from benchmarks.investigation import Investigation
 from forktrail_projectors.record import LogRecord
@@ -113,7 +113,7 @@ class Workload:
         draw = author.chance.random()
         attempt = story.attempts.take_undecided(author.chance) if draw < self._mix.decisions else None
         if attempt is not None:
-            return self._decision(attempt)
+            return self.story.carry_on(attempt)
         return story.new_goal() if draw > 1 - self._mix.goals else story.report(author.chance.choice(story.tests))
 
     def _test(self, number: int) -> Registered:
@@ -133,19 +133,3 @@ class Workload:
             enables=tuple(enables),
             impact=chance.randrange(101),
         )
-
-    def _decision(self, attempt: Attempt) -> Draft:
-        """The next step of an attempt: 90 % are approved, 70 % reproduced, 85 % accepted."""
-        story, chance = self.story, self.story.author.chance
-        if attempt.status == "proposed":
-            draft = story.approve(attempt) if chance.random() < 0.9 else story.deny(attempt)
-        elif attempt.status == "approved":
-            draft = story.start(attempt)
-        elif attempt.status == "running":
-            draft = story.observe(
-                attempt, chance.choices(("reproduced", "not_reproduced", "inconclusive"), (7, 2, 1))[0]
-            )
-        else:
-            draft = story.review(attempt, "accept" if chance.random() < 0.85 else "reject")
-        story.attempts.put_back(attempt)
-        return draft

@@ -103,7 +103,9 @@ class Plan:
             return self._wrong()
         attempt = story.attempts.take_undecided(author.chance) if draw < WRONG + DECISIONS else None
         if attempt is not None:
-            return self._decision(attempt), Expected()
+            if attempt.status == "observed":
+                self._reviewed.append(attempt)
+            return story.carry_on(attempt), Expected()
         if draw > 1 - GOALS:
             return story.new_goal(), Expected()
         return story.report(author.chance.choice(story.tests)), Expected()
@@ -113,23 +115,6 @@ class Plan:
         enables = (f"capability-{number // 2}",) if number % 2 == 0 else ()
         requires = () if number % 2 == 0 else (f"capability-{self._story.author.chance.randrange(number // 2 + 1)}",)
         return Registered(f"test-{number:03d}", f"service-{number % 7}", requires, enables, impact=number % 101)
-
-    def _decision(self, attempt: Attempt) -> Draft:
-        """The next step of an attempt: most are approved, reproduced and accepted."""
-        story, chance = self._story, self._story.author.chance
-        if attempt.status == "proposed":
-            draft = story.approve(attempt) if chance.random() < 0.9 else story.deny(attempt)
-        elif attempt.status == "approved":
-            draft = story.start(attempt)
-        elif attempt.status == "running":
-            draft = story.observe(
-                attempt, chance.choices(("reproduced", "not_reproduced", "inconclusive"), (7, 2, 1))[0]
-            )
-        else:
-            draft = story.review(attempt, "accept" if chance.random() < 0.85 else "reject")
-            self._reviewed.append(attempt)
-        story.attempts.put_back(attempt)
-        return draft
 
     def _wrong(self) -> tuple[Draft, Expected]:
         """An event that the rules refuse: too late, about nothing, or by the wrong hand."""

@@ -34,6 +34,8 @@ FIELDS = {
 }
 CANDIDATES = ["invoice-tenant-boundary", "export-scope", "audit-trail-read"]
 
+JSON = ("--format", "json")
+
 
 @pytest.fixture(scope="module")
 def northwind(shared_settings: Settings) -> Iterator[Workbench]:
@@ -87,7 +89,7 @@ def evidence_file(bench: Workbench) -> Path:
 
 class TestProposal:
     def test_it_prints_one_object_of_its_own_process(self, bench: Workbench) -> None:
-        process = bench.start("investigate", bench.run, "--as", "fresh", "--registry", str(bench.registry))
+        process = bench.start("investigate", bench.run, *JSON, "--as", "fresh", "--registry", str(bench.registry))
         out, err = process.communicate(timeout=60)
         said: dict[str, Any] = bench_json(out)
         (finding,) = bench.query("MATCH (f:Finding) RETURN f.id AS id")
@@ -113,11 +115,22 @@ class TestProposal:
 
     def test_with_nothing_eligible_it_says_so_and_proposes_nothing(self, northwind: Workbench) -> None:
         end = northwind.end()
-        said = northwind.ok("investigate", northwind.run).json()
+        said = northwind.ok("investigate", northwind.run, *JSON).json()
         assert said.keys() == FIELDS
         assert (said["status"], said["considered"], said["candidates"]) == ("no_candidates", 0, [])
         assert (said["selection"], said["case_id"], said["won_by"]) == (None, None, None)
         assert northwind.end() == end
+
+    def test_for_people_it_prints_the_cases_id_and_says_the_rest_in_a_line(self, bench: Workbench) -> None:
+        done = bench.ok("investigate", bench.run)
+        (case,) = bench.query("MATCH (c:`Case`) WHERE c.status = 'proposed' RETURN c.id AS id")
+        assert done.out == f"{case['id']}\n"
+        told = "invoice-tenant-boundary proposed, of 3 eligible tests; it rests on 1 finding"
+        assert done.err == f"{case['id']}: {told}\n"
+
+    def test_for_people_that_nothing_is_eligible_is_a_line_and_no_id(self, northwind: Workbench) -> None:
+        done = northwind.ok("investigate", northwind.run)
+        assert (done.out, done.err) == ("", "nothing proposed: no test is eligible\n")
 
     def test_without_a_graph_it_folds_one_by_itself(self, bench: Workbench) -> None:
         for file in graph_files(bench):
@@ -130,7 +143,7 @@ class TestProposal:
         lock = bench.settings.graphs_dir / f"{bench.run}.lock"
         for considered in (3, 2, 1):
             with owned(lock):
-                both = [bench.start("investigate", bench.run) for _ in range(2)]
+                both = [bench.start("investigate", bench.run, *JSON) for _ in range(2)]
                 await_all(both, [lock, lock])
             ended = [(process.communicate(timeout=60), process.returncode) for process in both]
             assert [code for _, code in ended] == [0, 0], ended
@@ -148,7 +161,7 @@ class TestProposal:
             shutil.copytree(bench.settings.blobs_dir, homes[-1] / "blobs")
         locks = [home / "graphs" / f"{bench.run}.lock" for home in homes]
         with owned(locks[0]), owned(locks[1]):
-            both = [bench.start("investigate", bench.run, home=home) for home in homes]
+            both = [bench.start("investigate", bench.run, *JSON, home=home) for home in homes]
             await_all(both, locks)
         said = [bench_json(process.communicate(timeout=60)[0]) for process in both]
         assert sorted(one["status"] for one in said) == ["overtaken", "proposed"]
@@ -175,7 +188,7 @@ class TestGraph:
         assert "synchronization is in progress" in done.err
         assert bench.end() == end
         bench.ok("project", bench.run)
-        assert bench.ok("investigate", bench.run, "--no-fold").json()["status"] == "no_candidates"
+        assert bench.ok("investigate", bench.run, "--no-fold", *JSON).json()["status"] == "no_candidates"
 
     @pytest.mark.parametrize("words", [(), ("--no-fold",)])
     def test_of_another_topic_it_stops(

@@ -43,7 +43,8 @@ def played(shared_settings: Settings) -> Iterator[Played]:
 def packet(played: Played, tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("packets") / "packet.json"
     done = played.bench.ok("handoff", played.bench.run, "--output", str(file))
-    assert "audit" in done.err
+    assert "audit: " in done.err
+    assert "5 receipts and 5 evidence digests recomputed, all valid" in done.err
     return file
 
 

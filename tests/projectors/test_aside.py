@@ -35,10 +35,12 @@ def test_pruning_deletes_just_them_and_says_what_it_frees(settings: Settings) ->
     assert set_aside(settings, "run-1") == []
 
 
-def test_one_that_is_gone_already_is_no_error(settings: Settings) -> None:
+def test_what_is_gone_already_is_no_error_and_frees_nothing(settings: Settings) -> None:
     found = set_aside(settings, "run-1")
-    prune(found)
-    prune(found)
+    found[0].files[0].unlink()
+    assert prune(found) == 10
+    assert prune(found) == 0
+    assert sorted(path.name for path in settings.graphs_dir.iterdir()) == sorted(OTHERS)
 
 
 def test_a_home_without_graphs_has_none(tmp_path: Path) -> None:

@@ -165,8 +165,14 @@ class TestOversized:
         topic = NewTopic(run_topic(run), 1, 1, config={"max.message.bytes": "1000"})
         admin.create_topics([topic])[topic.topic].result(30)
         event = Story(run).event(events.GoalSet, text="x" * 5_000)
-        with Producer(settings.bootstrap_servers) as producer, pytest.raises(InvalidEvent, match="larger than Kafka"):
+        with (
+            Producer(settings.bootstrap_servers) as producer,
+            pytest.raises(InvalidEvent, match="larger than Kafka") as raised,
+        ):
             producer.emit(event)
+        assert "blob store" in raised.value.hint
+        with LogReader(settings.bootstrap_servers, run) as reader:
+            assert reader.end() == 0
 
 
 class TestTransactions:

@@ -8,13 +8,23 @@ from collections.abc import Iterator
 
 import pytest
 
-from forktrail_projectors.dead_letters import CONTENT_BYTES_MAX, dead_verdicts, letter_of
+from forktrail_projectors.dead_letters import (
+    CONTENT_BYTES_MAX,
+    Cure,
+    cure_of,
+    dead_verdicts,
+    letter_of,
+    sent_again,
+)
 from forktrail_projectors.graph.cypher import CypherGraph
 from forktrail_projectors.record import UNREADABLE_HEADERS, LogRecord, Verdict
 from forktrail_schemas import events
 from forktrail_schemas.events import RunAnnounced
 from forktrail_schemas.wire import build, decode, encode
 from support.story import OPERATOR, STRANGER, Story
+
+# What `authority` refuses in a signature; a key keeps its holder and roles, and stays revoked.
+SIGNATURE_REASONS = ("actor_mismatch", "bad_signature", "key_revoked", "role_missing", "unsigned")
 
 
 @pytest.fixture
@@ -154,3 +164,25 @@ def test_what_a_record_lacks_a_letter_lacks(record: LogRecord) -> None:
     letter = letter_of("run-1", record, Verdict(7, "unreadable", "no_value", "a\x00b"), 5)
     assert (letter.key, letter.value, letter.headers, letter.detail) == (None, record.value, (), "a\\x00b")
     encode(letter)
+
+
+def test_what_would_let_a_record_count_is_known_by_its_reason() -> None:
+    assert {reason: cure_of(reason) for reason in ("unknown_key", "run_not_open")} == {
+        "unknown_key": Cure.LATER,
+        "run_not_open": Cure.LATER,
+    }
+    assert cure_of("unknown_schema") is Cure.SCHEMA
+    assert {cure_of(reason) for reason in SIGNATURE_REASONS} == {Cure.SIGNATURE}
+    for reason in ("no_value", "not_avro", "truncated", "trailing_bytes", "wrong_run", "no_rule", "header_mismatch"):
+        assert cure_of(reason) is Cure.NONE
+    assert cure_of("a reason of a later version") is Cure.NONE
+
+
+def test_the_same_bytes_are_found_where_they_lie_again(story: Story, graph: CypherGraph) -> None:
+    start = len(story.records)
+    for value in (b"garbage", b"other", b"garbage", None, b"", None, b"garbage"):
+        story.append(raw(story, value))
+    first, other, second, null, empty, *_ = story.records[start:]
+    assert sent_again(graph, first) == [(start + 2, "unreadable"), (start + 6, "unreadable")]
+    assert sent_again(graph, second) == [(start + 6, "unreadable")]
+    assert sent_again(graph, other) == sent_again(graph, null) == sent_again(graph, empty) == []

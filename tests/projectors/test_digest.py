@@ -80,7 +80,7 @@ def test_a_record_is_shake_256_of_its_offset_its_rows_in_the_logs_tables_and_its
     assert of(rows) == hashlib.sha256(number.to_bytes(256)).hexdigest()
     nodes = {key: NodeChange(None, row) for key, row in rows.items() if isinstance(key, NodeKey)}
     edges = {key: row for key, row in rows.items() if isinstance(key, EdgeKey)}
-    assert digest.state_digest(digest.advance(digest.EMPTY, Changes(nodes, edges))) == of(rows)
+    assert digest.state_digest(digest.advance(digest.EMPTY, Changes.of(nodes, edges))) == of(rows)
 
 
 def test_the_order_of_rows_makes_no_difference() -> None:
@@ -139,9 +139,9 @@ def test_the_same_row_twice_is_not_the_row_once() -> None:
 def test_a_change_and_its_undoing_leave_the_digest_as_it_was() -> None:
     key, one, two = NodeKey("Asset", "a"), node_row("Asset"), node_row("Asset", 1)
     start = digest.recompute([(key, one)])
-    there = digest.advance(start, Changes({key: NodeChange(one, two)}))
+    there = digest.advance(start, Changes.of({key: NodeChange(one, two)}, {}))
     assert there == digest.recompute([(key, two)])
-    assert digest.advance(there, Changes({key: NodeChange(two, one)})) == start
+    assert digest.advance(there, Changes.of({key: NodeChange(two, one)}, {})) == start
 
 
 @pytest.mark.parametrize("seed", [11])

@@ -15,7 +15,7 @@ from forktrail_projectors.graph.engine import database_files
 from forktrail_projectors.graph.memory import MemoryGraph
 from forktrail_projectors.graph.schema import EDGE_TABLES, NODE_TABLES, ColumnType
 from forktrail_projectors.graph.session import Session
-from forktrail_projectors.state import Changes, EdgeKey, EdgesKey, End, NodeChange, NodeId, NodeKey, Row, Value
+from forktrail_projectors.state import Changes, EdgesKey, End, NodeId, NodeKey, Row, Value
 from forktrail_schemas.errors import Corruption, GraphError
 from support.rows import ENGINE, INTEGERS, LISTS, SEED, TEXTS, changes, content, cursor, edge, node, rows_of_every_value
 
@@ -63,12 +63,12 @@ def graph_of_everything() -> MemoryGraph:
         for number in range(30):
             key, _ = node(name, id_of(name, number))
             nodes.setdefault(name, []).append(key)
-            made.nodes[key] = NodeChange(None, full_row(table.columns, number) | {table.key: key.id})
+            made.put_node(key, None, full_row(table.columns, number) | {table.key: key.id})
     for name, joins in EDGE_TABLES.items():
         for source, target in joins.pairs:
             for number in range(40):
                 ends = nodes[source][number * 7 % 30], nodes[target][number * number % 30]
-                made.edges[EdgeKey(name, *ends)] = full_row(joins.columns, number)
+                made.put_edge(name, *ends, full_row(joins.columns, number))
     graph = MemoryGraph()
     graph.commit(made, cursor(30))
     return graph

@@ -121,7 +121,7 @@ def test_a_node_made_and_changed_in_one_batch_has_its_last_row(graph: Graph) -> 
     overlay.prefetch([key, report])
     overlay.put_node(key, row)
     overlay.put_node(report, report_row)
-    overlay.put_edge(joined, joined_row)
+    overlay.put_edge(*joined, joined_row)
     overlay.put_node(key, {**row, "status": "closed", "depth": 1})
     graph.commit(overlay.changes, cursor(2))
     assert content(graph) == {

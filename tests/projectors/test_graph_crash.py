@@ -22,7 +22,7 @@ from forktrail_projectors.graph.engine import database_files
 from forktrail_projectors.graph.memory import MemoryGraph
 from forktrail_projectors.graph.protocol import Cursor, Graph
 from forktrail_projectors.graph.schema import NODE_TABLES
-from forktrail_projectors.state import Changes, EdgeKey, NodeChange, NodeKey, Value
+from forktrail_projectors.state import Changes, NodeKey, Value
 from forktrail_schemas.errors import GraphUnavailable
 
 ENGINE = os.environ.get("FORKTRAIL_GRAPH_ENGINE", "ladybug")
@@ -39,15 +39,15 @@ def batch(graph: Graph, first: int) -> tuple[Changes, Cursor]:
         node = NodeKey(table, key)
         before = graph.nodes([node]).get(node)
         blank: dict[str, Value] = dict.fromkeys(NODE_TABLES[table].columns)
-        made.nodes[node] = NodeChange(before, {**(before or blank), NODE_TABLES[table].key: key, **values})
+        made.put_node(node, before, {**(before or blank), NODE_TABLES[table].key: key, **values})
         return node
 
     case = put("Case", f"case-{first}", status="open", depth=first)
     for offset in range(first, first + EVENTS_PER_BATCH):
         event = put("Event", offset, id=f"event-{offset}", type="T" * (offset % 700))
-        made.edges[EdgeKey("PRODUCED", event, case)] = {}
+        made.put_edge("PRODUCED", event, case, {})
         if offset:
-            made.edges[EdgeKey("CAUSED", NodeKey("Event", offset - 1), event)] = {}
+            made.put_edge("CAUSED", NodeKey("Event", offset - 1), event, {})
     if first:
         put("Case", f"case-{first - EVENTS_PER_BATCH}", status="closed", changed_offset=first)
     next_offset = first + EVENTS_PER_BATCH

@@ -13,11 +13,13 @@ from forktrail_lab.broker import control
 from forktrail_lab.broker.layout import BrokerLayout
 from forktrail_lab.broker.probe import free_port
 from forktrail_producers.kafka import Topics
+from forktrail_projectors.graph import engine
 from forktrail_projectors.graph.cypher import CypherGraph
 from forktrail_projectors.graph.engine import database_files
+from forktrail_projectors.owner.live import own
 from forktrail_projectors.projection import graph_file, open_projection
 from forktrail_schemas import events
-from forktrail_schemas.errors import GraphBehind, GraphMismatch, GraphUnavailable
+from forktrail_schemas.errors import GraphBehind, GraphDiskFull, GraphMismatch, GraphUnavailable
 from forktrail_schemas.settings import Settings
 from forktrail_schemas.topics import run_topic, run_topic_spec
 from support.local_broker import ignore
@@ -247,3 +249,23 @@ class TestLogRestored:
         assert (ahead if went_on < 5 else other) in line
         assert "the old one is kept as" in line
         assert aside(settings, again)
+
+
+def test_a_full_disk_is_said_before_the_engine_meets_it_and_costs_nothing(
+    settings: Settings, story: Story, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_projection(settings, story.run) as view:
+        before = view.position()
+    late = story.record(story.event(events.GoalSet, text="late"))
+    write(settings.bootstrap_servers, story.run, [late])
+    said: list[str] = []
+    with monkeypatch.context() as full:
+        full.setattr(engine, "ROOM_BYTES_MIN", 1 << 60)
+        with pytest.raises(GraphDiskFull, match="MB left"), open_projection(settings, story.run, say=said.append):
+            pass
+        with pytest.raises(GraphDiskFull), own(settings, story.run, say=said.append) as owner:
+            owner.wait()
+    with open_projection(settings, story.run, say=said.append) as view:
+        assert view.position().next_offset == before.next_offset + 1
+        assert view.sound()
+    assert said == []

@@ -13,7 +13,7 @@ from forktrail_projectors.graph.cypher import CypherGraph
 from forktrail_projectors.graph.memory import MemoryGraph
 from forktrail_projectors.graph.protocol import Graph
 from forktrail_projectors.graph.schema import EDGE_TABLES, NODE_TABLES, ColumnType
-from forktrail_projectors.state import Changes, EdgeKey, EdgesKey, End, NodeChange, NodeId, NodeKey, Row, Value
+from forktrail_projectors.state import Changes, EdgeKey, EdgesKey, End, NodeId, NodeKey, Row, Value
 from support.rows import ENGINE, GRAPHS, INTEGERS, LISTS, SEED, TEXTS, content, cursor, make_graph
 
 
@@ -92,7 +92,7 @@ def random_changes(dice: random.Random, graph: MemoryGraph) -> Changes:
         table = NODE_TABLES[dice.choice(list(NODE_TABLES))]
         id: NodeId = dice.randrange(10**6) if table.columns[table.key] is ColumnType.INT64 else str(dice.random())
         key = NodeKey(table.name, id)
-        made.nodes[key] = NodeChange(None, random_row(dice, key))
+        made.put_node(key, None, random_row(dice, key))
     old = [key for key in there if isinstance(key, NodeKey)]
     for key in dice.sample(old, min(len(old), dice.choice((0, 1, 1, 8)))):
         columns = NODE_TABLES[key.table].columns
@@ -100,7 +100,7 @@ def random_changes(dice: random.Random, graph: MemoryGraph) -> Changes:
         for name in dice.sample(list(columns), dice.randrange(len(columns))):
             if name != NODE_TABLES[key.table].key:
                 after[name] = random_value(dice, columns[name])
-        made.nodes[key] = NodeChange(there[key], after)
+        made.put_node(key, there[key], after)
     by_table: dict[str, list[NodeKey]] = {}
     for key in [*old, *made.nodes]:
         by_table.setdefault(key.table, []).append(key)
@@ -111,7 +111,8 @@ def random_changes(dice: random.Random, graph: MemoryGraph) -> Changes:
                     ends = (dice.choice(by_table[source]), dice.choice(by_table[target]))
                     new = EdgeKey(table_name, *ends)
                     if new not in there:
-                        made.edges[new] = {name: random_value(dice, kind) for name, kind in joins.columns.items()}
+                        row = {name: random_value(dice, kind) for name, kind in joins.columns.items()}
+                        made.put_edge(*new, row)
     return made
 
 

@@ -138,10 +138,8 @@ def test_an_events_own_signature_is_no_packets(data: bytes, packet: Packet) -> N
 
 
 @pytest.mark.parametrize("envelope", [b"", b"{}", b"[]", b"\xff", b"-----BEGIN SIGNATURE-----", b"{" * 5_000])
-def test_what_is_no_envelope_is_a_usage_error(envelope: bytes, data: bytes, packet: Packet) -> None:
-    with pytest.raises(InvalidInput) as raised:
-        check_signature(data, envelope, packet)
-    assert raised.value.code == "bad_signature"
+def test_what_is_no_envelope_is_refused_as_any_other_signature(envelope: bytes, data: bytes, packet: Packet) -> None:
+    assert "it is not a DSSE envelope with one signature" in refused(data, envelope, packet)
 
 
 @pytest.mark.parametrize(("key", "said"), [(NOBODY, "is not registered in"), (STRANGER, "was revoked in")])

@@ -50,7 +50,7 @@ def test_what_was_not_prefetched_is_read_from_the_source_once() -> None:
     for _ in range(2):
         assert overlay.node(*CASE) == {"id": "c"}
         assert overlay.node(*TEST) is None
-        assert overlay.edges("ATTEMPTS", "target", TEST) == (ATTEMPT,)
+        assert overlay.neighbours("ATTEMPTS", "target", TEST) == (CASE,)
     assert source.asked == [CASE, TEST, AT_TEST]
 
 
@@ -65,7 +65,7 @@ def test_prefetched_rows_and_relations_are_the_sources() -> None:
     overlay.prefetch([CASE, TEST, AT_TEST])
     assert overlay.node(*CASE) == {"id": "c"}
     assert overlay.node(*TEST) is None
-    assert overlay.edges("ATTEMPTS", "target", TEST) == (ATTEMPT,)
+    assert overlay.neighbours("ATTEMPTS", "target", TEST) == (CASE,)
 
 
 def test_a_key_is_asked_for_once() -> None:
@@ -101,25 +101,25 @@ def test_a_new_relation_is_seen_at_both_ends_whenever_they_were_prefetched(prefe
     overlay = Overlay(Source({}, [older]))
     if prefetched_first:
         overlay.prefetch([AT_TEST, FROM_CASE])
-    overlay.put_edge(ATTEMPT, {})
+    overlay.put_edge(*ATTEMPT, {})
     overlay.prefetch([AT_TEST, FROM_CASE])
-    assert overlay.edges("ATTEMPTS", "target", TEST) == (older, ATTEMPT)
-    assert overlay.edges("ATTEMPTS", "source", CASE) == (ATTEMPT,)
+    assert overlay.neighbours("ATTEMPTS", "target", TEST) == (older.source, CASE)
+    assert overlay.neighbours("ATTEMPTS", "source", CASE) == (TEST,)
 
 
 def test_a_relation_is_seen_only_in_its_table_and_at_its_end() -> None:
     overlay = Overlay(Source())
     keys = [EdgesKey("ATTEMPTS", "source", TEST), EdgesKey("ATTEMPTS", "target", CASE), EdgesKey("X", "target", TEST)]
     overlay.prefetch(keys[:2])
-    overlay.put_edge(ATTEMPT, {})
+    overlay.put_edge(*ATTEMPT, {})
     overlay.prefetch(keys)
-    assert [overlay.edges(*key) for key in keys] == [(), (), ()]
+    assert [overlay.neighbours(*key) for key in keys] == [(), (), ()]
 
 
 def test_a_relation_made_twice_is_one_as_it_was_first() -> None:
     overlay = Overlay(Source())
-    overlay.put_edge(ATTEMPT, {"created_offset": 1})
-    overlay.put_edge(ATTEMPT, {"created_offset": 2})
+    overlay.put_edge(*ATTEMPT, {"created_offset": 1})
+    overlay.put_edge(*ATTEMPT, {"created_offset": 2})
     assert overlay.changes.edges == {ATTEMPT: {"created_offset": 1}}
 
 
@@ -129,8 +129,8 @@ def test_relations_come_sorted_whatever_the_order_they_were_made_in() -> None:
     overlay = Overlay(Source({}, edges[:1]))
     overlay.prefetch([EdgesKey("PRODUCED", "target", CASE)])
     for edge in edges[1:]:
-        overlay.put_edge(edge, {})
-    assert [edge.source.id for edge in overlay.edges("PRODUCED", "target", CASE)] == [1, 2, 10]
+        overlay.put_edge(*edge, {})
+    assert [event.id for event in overlay.neighbours("PRODUCED", "target", CASE)] == [1, 2, 10]
     assert sorted(edges, key=edge_order) == [edges[2], edges[0], edges[1]]
 
 

@@ -34,19 +34,9 @@ from forktrail_schemas.errors import (
 )
 from forktrail_schemas.settings import Settings
 from forktrail_schemas.topics import run_topic
-from support.raw import make_run, produce_with_header_name, told, transaction, write
+from support.raw import make_run, produce_with_header_name, reported, told, transaction, write
 from support.story import ADMIN, OPERATOR, REVIEWER, RUNNER, STRANGER, Story
 from support.workbench import wait_until
-
-
-def opened_story(settings: Settings) -> Story:
-    """A run with one registered test and one reported case, written to its topic."""
-    story = told(settings.bootstrap_servers)
-    story.open()
-    story.register("root", enables=["a"])
-    story.report("root")
-    write(settings.bootstrap_servers, story.run, story.records)
-    return story
 
 
 def test_an_unknown_run_is_not_found(settings: Settings) -> None:
@@ -55,7 +45,7 @@ def test_an_unknown_run_is_not_found(settings: Settings) -> None:
 
 
 def test_a_projection_is_folded_to_the_end_the_log_has(settings: Settings) -> None:
-    story = opened_story(settings)
+    story = reported(settings.bootstrap_servers)
     with open_projection(settings, story.run) as projection:
         position = projection.position()
         assert position.next_offset == position.end == len(story.records)
@@ -66,7 +56,7 @@ def test_a_projection_is_folded_to_the_end_the_log_has(settings: Settings) -> No
 
 
 def test_a_deleted_graph_is_folded_anew_to_the_same_digest(settings: Settings) -> None:
-    story = opened_story(settings)
+    story = reported(settings.bootstrap_servers)
     with open_projection(settings, story.run) as projection:
         before = projection.position()
     for path in database_files(graph_file(settings, story.run)):
@@ -78,7 +68,7 @@ def test_a_deleted_graph_is_folded_anew_to_the_same_digest(settings: Settings) -
 
 
 def test_a_rebuild_gives_the_live_digest_and_keeps_the_old_graph_aside(settings: Settings) -> None:
-    story = opened_story(settings)
+    story = reported(settings.bootstrap_servers)
     with open_projection(settings, story.run) as projection:
         live = projection.position()
     said: list[str] = []
@@ -91,7 +81,7 @@ def test_a_rebuild_gives_the_live_digest_and_keeps_the_old_graph_aside(settings:
 
 
 def test_singles_batches_doubles_memory_and_disk_fold_to_one_digest(settings: Settings) -> None:
-    story = opened_story(settings)
+    story = reported(settings.bootstrap_servers)
     with LogReader(settings.bootstrap_servers, story.run) as reader:
         records = [record for batch in reader.read(0, reader.end()) for record in batch]
     singles, doubles, whole = (Projector(MemoryGraph(), "any") for _ in range(3))
@@ -108,7 +98,7 @@ def test_singles_batches_doubles_memory_and_disk_fold_to_one_digest(settings: Se
 
 
 def test_no_fold_says_behind_and_never_answers_from_an_old_graph(settings: Settings) -> None:
-    story = opened_story(settings)
+    story = reported(settings.bootstrap_servers)
     with open_projection(settings, story.run):
         pass
     with open_projection(settings, story.run, fold=False) as projection:
@@ -123,7 +113,7 @@ def test_no_fold_says_behind_and_never_answers_from_an_old_graph(settings: Setti
 
 
 def test_a_graph_of_another_topic_is_a_mismatch_until_it_is_rebuilt(settings: Settings) -> None:
-    one, other = opened_story(settings), opened_story(settings)
+    one, other = reported(settings.bootstrap_servers), reported(settings.bootstrap_servers)
     with open_projection(settings, one.run), open_projection(settings, other.run):
         pass
     for path in database_files(graph_file(settings, one.run)):
@@ -136,7 +126,7 @@ def test_a_graph_of_another_topic_is_a_mismatch_until_it_is_rebuilt(settings: Se
 
 
 def test_a_damaged_graph_is_set_aside_and_rebuilt_with_a_line_that_says_so(settings: Settings) -> None:
-    story = opened_story(settings)
+    story = reported(settings.bootstrap_servers)
     with open_projection(settings, story.run):
         pass
     path = graph_file(settings, story.run)
@@ -153,7 +143,7 @@ def test_a_damaged_graph_is_set_aside_and_rebuilt_with_a_line_that_says_so(setti
 def test_a_graph_over_which_the_engine_fails_in_the_fold_is_set_aside_and_rebuilt(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    story = opened_story(settings)
+    story = reported(settings.bootstrap_servers)
     with open_projection(settings, story.run):
         pass
     story.tell(story.event(events.GoalSet, text="more"))
@@ -177,7 +167,7 @@ def test_a_graph_over_which_the_engine_fails_in_the_fold_is_set_aside_and_rebuil
 
 
 def test_a_graph_over_which_processes_died_in_a_row_is_set_aside_unopened(settings: Settings) -> None:
-    story = opened_story(settings)
+    story = reported(settings.bootstrap_servers)
     with open_projection(settings, story.run):
         pass
     note = graph_file(settings, story.run).with_name(graph_file(settings, story.run).name + ".opening")
@@ -192,7 +182,7 @@ def test_a_graph_over_which_processes_died_in_a_row_is_set_aside_unopened(settin
 
 
 def test_rows_that_the_engine_cannot_read_are_not_sound(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    story = opened_story(settings)
+    story = reported(settings.bootstrap_servers)
 
     def broken(graph: CypherGraph) -> Iterator[tuple[NodeKey | EdgeKey, Row]]:
         raise GraphError("'utf-8' codec can't decode byte 0xe5")
@@ -204,7 +194,7 @@ def test_rows_that_the_engine_cannot_read_are_not_sound(settings: Settings, monk
 
 
 def test_an_engine_that_is_not_installed_leaves_the_graph_of_the_other_where_it_is(settings: Settings) -> None:
-    story = opened_story(settings)
+    story = reported(settings.bootstrap_servers)
     with open_projection(settings, story.run):
         pass
     other = dataclasses.replace(settings, graph_engine="no-such-engine")
@@ -217,7 +207,7 @@ def test_an_engine_that_is_not_installed_leaves_the_graph_of_the_other_where_it_
 
 
 def test_a_log_left_beside_a_deleted_graph_does_not_get_in_the_way(settings: Settings) -> None:
-    story = opened_story(settings)
+    story = reported(settings.bootstrap_servers)
     with open_projection(settings, story.run):
         pass
     path = graph_file(settings, story.run)
@@ -229,7 +219,7 @@ def test_a_log_left_beside_a_deleted_graph_does_not_get_in_the_way(settings: Set
 
 
 def test_a_rebuild_that_fails_leaves_the_good_graph_in_its_place(settings: Settings) -> None:
-    story = opened_story(settings)
+    story = reported(settings.bootstrap_servers)
     with open_projection(settings, story.run):
         pass
     with transaction(settings.bootstrap_servers, story.run) as producer:
@@ -244,7 +234,7 @@ def test_a_rebuild_that_fails_leaves_the_good_graph_in_its_place(settings: Setti
 
 
 def test_a_topic_of_several_partitions_is_no_run(settings: Settings) -> None:
-    story = opened_story(settings)
+    story = reported(settings.bootstrap_servers)
     admin = AdminClient({"bootstrap.servers": settings.bootstrap_servers})
     topic = run_topic(story.run)
     admin.create_partitions([NewPartitions(topic, 3)])[topic].result()
@@ -257,7 +247,7 @@ def test_a_topic_of_several_partitions_is_no_run(settings: Settings) -> None:
 
 
 def test_a_header_whose_name_is_not_utf_8_is_void_and_the_rest_goes_on(settings: Settings) -> None:
-    story = opened_story(settings)
+    story = reported(settings.bootstrap_servers)
     event = story.record(story.event(events.GoalSet, text="under a strange header"))
     produce_with_header_name(settings.bootstrap_servers, run_topic(story.run), event.value or b"", b"\xff\xfe")
     write(settings.bootstrap_servers, story.run, [dataclasses.replace(event, offset=event.offset + 1)])
@@ -271,7 +261,7 @@ def test_a_header_whose_name_is_not_utf_8_is_void_and_the_rest_goes_on(settings:
 
 
 def test_a_writer_whose_clock_is_a_century_ahead_is_taken_at_its_word(settings: Settings) -> None:
-    story = opened_story(settings)
+    story = reported(settings.bootstrap_servers)
     record = story.record(story.event(events.GoalSet, text="from the future"))
     write(settings.bootstrap_servers, story.run, [dataclasses.replace(record, timestamp_ms=4_900_000_000_000)])
     with open_projection(settings, story.run) as projection:
@@ -289,7 +279,7 @@ def test_large_records_come_in_small_batches(settings: Settings) -> None:
 
 
 def test_one_owner_at_a_time(settings: Settings) -> None:
-    story = opened_story(settings)
+    story = reported(settings.bootstrap_servers)
     with (
         open_projection(settings, story.run),
         pytest.raises(GraphBusy),
@@ -299,7 +289,7 @@ def test_one_owner_at_a_time(settings: Settings) -> None:
 
 
 def test_a_record_written_in_a_transaction_stops_the_run_and_names_the_last_good_offset(settings: Settings) -> None:
-    story = opened_story(settings)
+    story = reported(settings.bootstrap_servers)
     with transaction(settings.bootstrap_servers, story.run) as producer:
         record = story.record(story.event(events.GoalSet, text="in a transaction"))
         producer.produce(run_topic(story.run), value=record.value, key=record.key, partition=0)
@@ -376,7 +366,7 @@ def bad_records(story: Story) -> list[tuple[LogRecord, tuple[str, str]]]:
 
 
 def test_bad_records_get_a_verdict_with_a_reason_and_the_rest_goes_on(settings: Settings) -> None:
-    story = opened_story(settings)
+    story = reported(settings.bootstrap_servers)
     bad = bad_records(story)
     write(settings.bootstrap_servers, story.run, [record for record, _ in bad])
     after = story.event(events.GoalSet, text="and life goes on")
@@ -393,7 +383,7 @@ def test_bad_records_get_a_verdict_with_a_reason_and_the_rest_goes_on(settings: 
 
 
 def test_a_void_event_changes_nothing_but_its_verdict(settings: Settings) -> None:
-    story = opened_story(settings)
+    story = reported(settings.bootstrap_servers)
     graph, _ = fold_in_memory(settings, story.run)
     before = {key: row for key, row in graph.rows() if key.table not in ("Event", "Identity")}
     # Without the one valid record among them, the copies of its id would count.

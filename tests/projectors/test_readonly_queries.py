@@ -65,7 +65,7 @@ def filled(path: Path) -> CypherGraph:
         EdgeKey("PRODUCED", event[0], case[0]): {},
         EdgeKey("OPENED", report[0], case[0]): stamp,
     }
-    graph.commit(Changes(dict([event, case, report, key]), edges), cursor(2))
+    graph.commit(Changes.of(dict([event, case, report, key]), edges), cursor(2))
     return graph
 
 
@@ -349,7 +349,7 @@ def test_a_commit_follows_refused_writes(graph: CypherGraph) -> None:
     for statement in WRITES[:4]:
         with pytest.raises(InvalidInput):
             graph.query(statement)
-    graph.commit(Changes(dict([node("Goal", "x")])), cursor(3))
+    graph.commit(Changes.of(dict([node("Goal", "x")]), {}), cursor(3))
     assert answers(graph, "MATCH (g:Goal) RETURN g.id") == [("x",)]
 
 
@@ -357,7 +357,7 @@ def test_a_failed_query_harms_neither_the_next_query_nor_the_next_commit(graph: 
     for statement in ("MATCH (c:Nothing) RETURN c", "RETURN 1 / 0", "MATCH (c:`Case`) DELETE c", "RETURN (", "x"):
         with pytest.raises(InvalidInput):
             graph.query(statement)
-    graph.commit(Changes(dict([node("Goal", "g")])), cursor(3))
+    graph.commit(Changes.of(dict([node("Goal", "g")]), {}), cursor(3))
     assert answers(graph, "MATCH (g:Goal) RETURN g.id") == [("g",)]
 
 
@@ -380,7 +380,7 @@ def test_queries_in_other_threads_see_whole_commits(graph: CypherGraph) -> None:
         thread.start()
     for number in range(60):
         made = dict([node("Goal", f"g{number}"), node("Budget", f"a{number}"), node("Budget", f"b{number}")])
-        graph.commit(Changes(made), cursor(number + 3))
+        graph.commit(Changes.of(made, {}), cursor(number + 3))
     done.set()
     for thread in threads:
         thread.join()
@@ -394,7 +394,7 @@ def test_a_graph_opened_read_only_answers_and_takes_no_commit(tmp_path: Path, gr
     reader = CypherGraph.open(tmp_path / "run.graph", ENGINE, read_only=True)
     assert answers(reader, "MATCH (c:`Case`) RETURN c.id") == [("c1",)]
     with pytest.raises(GraphError):
-        reader.commit(Changes(dict([node("Goal", "g")])), cursor(3))
+        reader.commit(Changes.of(dict([node("Goal", "g")]), {}), cursor(3))
     assert reader.cursor() == cursor(2)
     for statement in WRITES[:4]:
         with pytest.raises(InvalidInput):
@@ -406,3 +406,56 @@ def test_a_closed_graph_answers_no_query(graph: CypherGraph) -> None:
     graph.close()
     with pytest.raises(GraphUnavailable):
         graph.query("RETURN 1")
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (2**63, "$p is no whole number from -9223372036854775808 to 9223372036854775807"),
+        (-(2**63) - 1, "$p is no whole number"),
+        (2**200, "$p is no whole number"),
+        ("a\udcff", "$p isn't UTF-8: byte 0xff after 1 characters"),
+        ("\ud800", "$p isn't UTF-8: half a character, 0xd800, after 0 characters"),
+        (("a", "\udc80"), "$p isn't UTF-8: byte 0x80 after 0 characters"),
+        ((), "an empty list has no type there"),
+    ],
+)
+def test_a_value_that_the_engine_cannot_take_is_refused_in_words_of_ours(
+    value: Value, said: str, unchanged: CypherGraph
+) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        unchanged.query("RETURN $p AS p", {"p": value})
+    assert refused.value.message.startswith(said)
+
+
+def test_the_least_and_the_largest_values_are_taken(unchanged: CypherGraph) -> None:
+    for value in (2**63 - 1, -(2**63), 0, True, None, "", "\0", "世界", ("a",)):
+        expected = list(value) if isinstance(value, tuple) else value
+        assert answers(unchanged, "RETURN $p AS p", p=value) == [(expected,)]
+    assert answers(unchanged, "MATCH (c:`Case`) WHERE c.id IN $p RETURN c.id", p=()) == []
+
+
+def test_a_statement_that_is_no_unicode_is_refused(unchanged: CypherGraph) -> None:
+    with pytest.raises(InvalidInput, match="the query isn't UTF-8: byte 0xfe after 8 characters"):
+        unchanged.query("RETURN '\udcfe'")
+
+
+def test_numbers_that_json_lacks_are_texts(unchanged: CypherGraph) -> None:
+    numbers = ", ".join(f"CAST('{name}' AS DOUBLE)" for name in ("nan", "inf", "-inf"))
+    assert answers(unchanged, f"RETURN {numbers}") == [("NaN", "Infinity", "-Infinity")]
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        ("RETURN CAST('a\nb' AS INT64) AS x", '"a\\nb" to INT64.'),
+        ("RETURN 'two\nlines' x y", "(line: 2, offset: 7)"),
+        ("RETURN 1 +", "(line: 1, offset: 10)"),
+        ("MATCH (n:`a\nb`) RETURN n", "a\\nb does not exist."),
+    ],
+)
+def test_the_engines_complaint_is_whole_and_one_line(statement: str, said: str, unchanged: CypherGraph) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        unchanged.query(statement)
+    assert refused.value.message.endswith(said)
+    assert refused.value.message.isprintable()

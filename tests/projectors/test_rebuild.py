@@ -18,13 +18,14 @@ from typing import Any, cast
 import pytest
 
 from benchmarks.workload import mixed
-from forktrail_projectors import projection, rebuild
+from forktrail_projectors import opener as opener_module
+from forktrail_projectors import rebuild
 from forktrail_projectors.graph import bulk
 from forktrail_projectors.graph.cypher import CypherGraph
 from forktrail_projectors.graph.engine import database_files
 from forktrail_projectors.graph.memory import MemoryGraph
 from forktrail_projectors.graph.session import Session
-from forktrail_projectors.projection import Opener
+from forktrail_projectors.opener import Opener
 from forktrail_projectors.projector import Projector
 from forktrail_projectors.reader import LogReader
 from forktrail_projectors.record import LogRecord
@@ -156,7 +157,7 @@ def die_at(moment: str) -> None:
         "checkpoint": lambda: dying(Session, "run", lambda _, cypher, *__: cypher == "CHECKPOINT"),
         "compare": lambda: dying(Session, "table", lambda *_: next(calls) == 0),
         "set aside": lambda: dying(Opener, "_set_aside", lambda *_: True),
-        "rename": lambda: dying(projection, "_rename", lambda old, _: old.suffix == ".rebuilding"),
+        "rename": lambda: dying(opener_module, "_rename", lambda old, _: old.suffix == ".rebuilding"),
         "": lambda: None,
     }[moment]()
 

@@ -215,7 +215,7 @@ def test_a_row_changed_in_memory_is_seen_on_either_side() -> None:
     before, after = reviewed("accept"), reviewed("accept")
     key = NodeKey("Setting", "colour")
     row = dict.fromkeys(("value", "created_event", "created_offset", "changed_event", "changed_offset"))
-    change = Changes({key: NodeChange(None, {"id": "colour", **row})})
+    change = Changes.of({key: NodeChange(None, {"id": "colour", **row})}, {})
     cursor = after.graph.cursor()
     assert cursor is not None
     after.graph.commit(change, cursor)

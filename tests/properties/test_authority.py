@@ -16,7 +16,7 @@ from forktrail_schemas import events
 from forktrail_schemas.events.base import Event
 from forktrail_schemas.headers import SIGNATURE
 from support.ledger import event_of
-from support.moves import Move, streams
+from support.moves import Move, on_streams, streams
 from support.tale import Tale
 
 
@@ -63,7 +63,7 @@ def check(keys: Keys, envelope: dict[str, Any], payload: bytes) -> str:
     return str(entry["keyid"])
 
 
-@given(streams())
+@on_streams
 def test_a_valid_event_is_signed_as_its_type_asks_by_a_key_that_speaks_for_its_actor(moves: list[Move]) -> None:
     tale, keys = Tale(moves), Keys()
     for record, verdict in zip(tale.records, tale.verdicts, strict=True):
@@ -84,7 +84,7 @@ def test_a_valid_event_is_signed_as_its_type_asks_by_a_key_that_speaks_for_its_a
             keys.add(event)
 
 
-@given(streams())
+@on_streams
 def test_an_observation_counts_only_from_the_runner_that_took_the_case_over_what_it_signed(moves: list[Move]) -> None:
     tale, keys, took = Tale(moves), Keys(), {}
     for record, verdict in zip(tale.records, tale.verdicts, strict=True):

@@ -17,7 +17,7 @@ from forktrail_schemas import events
 from forktrail_schemas.events.base import Event
 from forktrail_schemas.ids import derived_id
 from support.ledger import Ledger, event_of
-from support.moves import Move, streams
+from support.moves import Move, on_streams, streams
 from support.rows import ENGINE, cursor, node
 from support.tale import Tale
 
@@ -63,7 +63,7 @@ def ledger_of(tale: Tale) -> Ledger:
     return ledger
 
 
-@given(streams())
+@on_streams
 def test_no_event_asserts_a_finding(moves: list[Move]) -> None:
     """Each follows from an accepted review of a reproduced observation of an approved case, by somebody else."""
     tale = Tale(moves)
@@ -86,7 +86,7 @@ def test_no_event_asserts_a_finding(moves: list[Move]) -> None:
         assert case.decision.meta.actor.id != case.reviewed.meta.actor.id or case.one_person_may
 
 
-@given(streams())
+@on_streams
 def test_a_case_holds_what_its_events_say(moves: list[Move]) -> None:
     tale = Tale(moves)
     told = {
@@ -127,7 +127,7 @@ def cause_depths(tale: Tale) -> dict[int, int]:
     return by_offset
 
 
-@given(streams())
+@on_streams
 def test_budgets_hold_exactly(moves: list[Move]) -> None:
     """What fits is let through; what would pass a limit is refused, with what it would come to; an admin may go on."""
     tale = Tale(moves)
@@ -140,14 +140,15 @@ def test_budgets_hold_exactly(moves: list[Move]) -> None:
         amounts = {} if event.ROLE == "admin" else {"events": record.offset + 1, "cause-depth": depths[record.offset]}
         if over:
             name, _, told = verdict.detail.partition(": ")
-            amounts |= amounts_of(event, ledger)
+            if name not in amounts:  # a proposal over the log's budgets may name findings that there aren't
+                amounts |= amounts_of(event, ledger)
             assert told == f"{amounts[name]} of {ledger.limits[name]}"
             assert not ledger.fits({name: amounts[name]})
         else:
             assert ledger.fits(amounts | amounts_of(event, ledger)), verdict
 
 
-@given(streams())
+@on_streams
 def test_what_is_used_of_a_budget_is_what_was_done(moves: list[Move]) -> None:
     tale = Tale(moves)
     ledger, depths = ledger_of(tale), cause_depths(tale)
@@ -169,7 +170,7 @@ def test_what_is_used_of_a_budget_is_what_was_done(moves: list[Move]) -> None:
         assert {name: row["limit"] for name, row in budgets.items()} == {name: ledger.limits.get(name) for name in used}
 
 
-@given(streams())
+@on_streams
 def test_a_test_has_at_most_one_standing_case_and_one_finding_in_a_revision(moves: list[Move]) -> None:
     tale = Tale(moves)
     for ledger, _, _ in kept(tale):
@@ -181,7 +182,7 @@ def test_a_test_has_at_most_one_standing_case_and_one_finding_in_a_revision(move
     assert {*attempts.values(), *found.values()} <= {1}
 
 
-@given(streams())
+@on_streams
 def test_a_report_opens_a_case_just_where_its_test_is_eligible(moves: list[Move]) -> None:
     tale = Tale(moves)
     rows = tale.rows()
@@ -193,7 +194,7 @@ def test_a_report_opens_a_case_just_where_its_test_is_eligible(moves: list[Move]
             assert (outcome == "case_opened") is ledger.opens(event.test_id), verdict
 
 
-@given(streams())
+@on_streams
 def test_a_finding_is_one_deeper_than_the_deepest_it_rests_on(moves: list[Move]) -> None:
     tale = Tale(moves)
     rows = tale.rows()
@@ -207,7 +208,7 @@ def test_a_finding_is_one_deeper_than_the_deepest_it_rests_on(moves: list[Move])
     assert {id: rests_on[id] for id in cases} == {id: set(case.rests_on) for id, case in cases.items()}
 
 
-@given(streams())
+@on_streams
 def test_a_case_rests_on_just_what_was_current_and_provides_what_its_test_requires(moves: list[Move]) -> None:
     for ledger, record, verdict in kept(Tale(moves)):
         if verdict.kind == "valid" and verdict.type.endswith(".TestProposed"):
@@ -221,7 +222,7 @@ def test_a_case_rests_on_just_what_was_current_and_provides_what_its_test_requir
             assert not ledger.standing(event.test_id)
 
 
-@given(streams())
+@on_streams
 def test_a_proposal_is_overtaken_by_a_case_that_was_opened_since_it_was_decided_on(moves: list[Move]) -> None:
     for ledger, record, verdict in kept(Tale(moves)):
         overtaken = verdict.kind == "void" and verdict.reason == "overtaken"
@@ -288,14 +289,17 @@ def test_discovery_returns_just_the_tests_that_are_eligible(tales: list[list[Mov
     graph = CypherGraph.in_memory(ENGINE)
     try:
         run, row = node("Run", "run", status="open", goal="goal-1", last_case_offset=-1)
-        made = Changes({run: NodeChange(None, row)})
+        made = Changes.of({run: NodeChange(None, row)}, {})
         for scene in told:
-            made.nodes |= {key: NodeChange(None, row) for key, row in scene.rows.items() if isinstance(key, NodeKey)}
-            made.edges |= {key: row for key, row in scene.rows.items() if isinstance(key, EdgeKey)}
+            for key, content in scene.rows.items():
+                if isinstance(key, NodeKey):
+                    made.put_node(key, None, content)
+                else:
+                    made.put_edge(*key, content)
         graph.commit(made, cursor(1))
         for at, scene in enumerate(told, 2):
             now: Row = {**row, "active_revision": scene.revision}
-            graph.commit(Changes({run: NodeChange(row, now)}), cursor(at))
+            graph.commit(Changes.of({run: NodeChange(row, now)}, {}), cursor(at))
             row = now
             compare_discovery(graph, scene)
     finally:

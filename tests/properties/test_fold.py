@@ -26,7 +26,7 @@ from forktrail_projectors.projector import Projector
 from forktrail_projectors.record import LogRecord, Verdict
 from forktrail_projectors.rules.reasons import IN_WORDS
 from forktrail_projectors.state import EdgeKey, NodeKey, Row
-from support.moves import Move, streams
+from support.moves import Move, on_streams, streams
 from support.refused_authority import AUTHORITY
 from support.refused_evidence import EVIDENCE
 from support.refused_log import LOG
@@ -72,7 +72,7 @@ def cut(records: Sequence[LogRecord], cuts: Sequence[int]) -> list[Sequence[LogR
 some_cuts = st.lists(st.integers(0, 10_000), max_size=12)
 
 
-@given(streams())
+@on_streams
 def test_a_rebuild_equals_the_live_fold(moves: list[Move]) -> None:
     tale = Tale(moves)
     assert folded([tale.records], MemoryGraph()) == told(tale)
@@ -141,7 +141,7 @@ def test_a_digest_kept_incrementally_is_that_of_the_rows(moves: list[Move], cuts
         assert projector.recomputed_digest() == projector.state_digest
 
 
-@given(streams())
+@on_streams
 def test_every_record_gets_exactly_one_verdict_and_keeps_it(moves: list[Move]) -> None:
     tale = Tale(moves)
     assert [verdict.offset for verdict in tale.verdicts] == list(range(len(tale.records)))
@@ -154,7 +154,7 @@ def test_every_record_gets_exactly_one_verdict_and_keeps_it(moves: list[Move]) -
     assert sorted(offsets) == list(range(len(tale.records)))
 
 
-@given(streams())
+@on_streams
 def test_what_does_not_count_changes_nothing_but_its_own_verdict(moves: list[Move]) -> None:
     """Neither a node nor a relation, nor what it says of an earlier record; but it may take its id."""
     tale = Tale()
@@ -171,7 +171,7 @@ def test_what_does_not_count_changes_nothing_but_its_own_verdict(moves: list[Mov
         before = after
 
 
-@given(streams())
+@on_streams
 def test_an_event_refused_for_what_it_is_leaves_its_id_free_and_one_refused_for_when_it_came_takes_it(
     moves: list[Move],
 ) -> None:
@@ -212,7 +212,7 @@ def again(tale: Tale, record: LogRecord) -> Verdict:
     return tale.append(replace(record, offset=len(tale.records)))
 
 
-@given(streams())
+@on_streams
 def test_an_event_id_counts_once(moves: list[Move]) -> None:
     """The first that takes it keeps it: the same bytes are its duplicate, others are refused."""
     tale = Tale(moves)

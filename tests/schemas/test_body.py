@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from forktrail_schemas.body import Incompatible, body_of, plain_fields, resolved, written
 from forktrail_schemas.catalog import Schema, schema_of, schema_of_text
 from forktrail_schemas.declared import declared_reader
-from forktrail_schemas.errors import EventUnreadable, InvalidEvent
+from forktrail_schemas.errors import EventUnreadable
 from forktrail_schemas.events import EARLIER_VERSIONS, EVENT_TYPES, OTHER_TYPES, ReportFiled
 from forktrail_schemas.record import Record
 from forktrail_schemas.schema_limits import WRAPPED_MAX
@@ -108,18 +108,15 @@ class Text(str):
 @every_class
 @drawing_for_each
 @given(st.data())
-def test_what_is_written_of_an_altered_copy_the_class_takes(cls: type[Record], data: st.DataObject) -> None:
+def test_what_a_copy_with_another_value_takes_comes_back_as_it_was(cls: type[Record], data: st.DataObject) -> None:
     record = cls.model_validate(data.draw(fields_of(json.loads(schema_of(cls).text))))
     place = data.draw(st.sampled_from(sorted(_places(record))))
     value = data.draw(st.sampled_from([*LOOKALIKES, Text("a")]))
-    altered = _altered(record, place.split("."), value)
     try:
-        body = body_of(cls).write(altered)
-    except InvalidEvent:
-        with pytest.raises(ValidationError):
-            cls.model_validate(altered.model_dump(warnings=False))
+        altered = _altered(record, place.split("."), value)
+    except ValidationError:
         return
-    assert body_of(cls).read(body, 0) == cls.model_validate(altered.model_dump(warnings=False))
+    assert body_of(cls).read(body_of(cls).write(altered), 0) == cls.model_validate(altered.model_dump())
 
 
 def _places(record: Record) -> list[str]:

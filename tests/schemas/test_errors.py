@@ -62,7 +62,7 @@ def test_every_class_has_a_reason_code_of_its_own_and_a_fate() -> None:
 
 def test_the_fates_are_what_a_catcher_would_do() -> None:
     by_fate = {fate: {cls.__name__ for cls in DEFINED if cls.fate == fate} for fate in Fate}
-    assert by_fate[Fate.RETRY] == {"LogUnavailable", "GraphBehind", "GraphBusy"}
+    assert by_fate[Fate.RETRY] == {"LogUnavailable", "GraphBehind", "GraphBusy", "GraphDiskFull"}
     assert by_fate[Fate.DEAD_LETTER] == {"EventUnreadable"}
 
 

@@ -5,12 +5,13 @@ from collections.abc import Iterator
 import pytest
 
 from forktrail_schemas import versions
+from forktrail_schemas.body import plain_fields
 from forktrail_schemas.catalog import schema_of
 from forktrail_schemas.errors import EventUnreadable, InvalidEvent
 from forktrail_schemas.events import EARLIER_VERSIONS, ReportFiled, ReportFiledV1
 from forktrail_schemas.record import Record
 from forktrail_schemas.versions import version_reader
-from forktrail_schemas.wire import HEADER_BYTES, build, decode, decode_fields, encode, writer_schema
+from forktrail_schemas.wire import HEADER_BYTES, build, decode, encode, writer_schema
 from support import avro
 from support.samples import EVENT_ID, meta
 
@@ -33,7 +34,7 @@ def test_a_value_of_version_1_is_read_as_version_2() -> None:
 def test_its_schema_and_fields_stay_those_of_version_1() -> None:
     value = value_of_version_1("seen\nin the log")
     assert writer_schema(value) is schema_of(ReportFiledV1)
-    fields = decode_fields(value, writer_schema(value))
+    fields = plain_fields(writer_schema(value), value, HEADER_BYTES)
     assert (fields["summary"], "details" in fields) == ("seen\nin the log", False)
 
 

@@ -5,6 +5,7 @@ import tracemalloc
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from forktrail_schemas.catalog import schema_of
 from forktrail_schemas.errors import EventUnreadable, InvalidEvent
@@ -313,10 +314,22 @@ def test_every_field_is_asked_for(cls: type[Event]) -> None:
         {"definition_sha256": "AB" * 32},
     ],
 )
-def test_a_copy_with_other_values_is_checked_before_it_is_written(change: dict[str, Any]) -> None:
-    copy = build(TestRegistered, sample(TestRegistered)).model_copy(update=change)
+def test_a_record_is_checked_however_it_is_made(change: dict[str, Any]) -> None:
+    record = build(TestRegistered, sample(TestRegistered))
+    with pytest.raises(ValidationError):
+        record.model_copy(update=change)
+    with pytest.raises(ValidationError):
+        TestRegistered.model_construct(**(record.__dict__ | change))
+    assert record.model_copy() == record
+    assert record.model_copy(update={"title": "other"}).title == "other"
+
+
+@pytest.mark.parametrize("change", [{"impact": 1.7}, {"title": 5}, {"meta": {"run": "r"}}, {"requires": ("a", 1)}])
+def test_what_was_put_into_a_record_around_its_checks_is_not_written(change: dict[str, Any]) -> None:
+    record = build(TestRegistered, sample(TestRegistered))
+    record.__dict__.update(change)
     with pytest.raises(InvalidEvent):
-        encode(copy)
+        encode(record)
 
 
 def test_an_event_over_the_limit_is_refused() -> None:

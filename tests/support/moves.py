@@ -7,11 +7,15 @@ list of moves is a stream, any part of one is a stream too, and a failing one sh
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from typing import NamedTuple
 
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 NUMBER_MAX = 63
+LONG_PARTS = 150
+LONG_SEEDS = (0, 10)
 
 # How often each step is taken, in parts.
 STEPS: dict[str, int] = {
@@ -106,6 +110,13 @@ def streams(parts_min: int = 20, parts_max: int = 60) -> st.SearchStrategy[list[
     begun = st.sampled_from([OPENING] * 11 + [()])
     rest = st.lists(_moves.map(_part), min_size=parts_min, max_size=parts_max)
     return st.builds(lambda start, parts: [*start, *(move for part in parts for move in part)], begun, rest)
+
+
+def on_streams(test: Callable[[list[Move]], None]) -> Callable[[list[Move]], None]:
+    """Try a property of one stream on drawn ones, and always on two long ones in which every rule decides something."""
+    for seed in LONG_SEEDS:
+        test = example(chance_stream(random.Random(seed), LONG_PARTS))(test)
+    return given(streams())(test)
 
 
 def chance_stream(chance: random.Random, parts: int) -> list[Move]:

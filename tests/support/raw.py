@@ -45,6 +45,16 @@ def told(bootstrap_servers: str) -> Story:
     return Story(make_run(bootstrap_servers))
 
 
+def reported(bootstrap_servers: str) -> Story:
+    """A story of one registered test and one reported case, on its topic."""
+    story = told(bootstrap_servers)
+    story.open()
+    story.register("root", enables=["a"])
+    story.report("root")
+    write(bootstrap_servers, story.run, story.records)
+    return story
+
+
 @contextmanager
 def transaction(bootstrap_servers: str, name: str) -> Iterator[KafkaProducer]:
     """A Kafka transaction that commits at the end of the `with` block."""

@@ -56,7 +56,7 @@ def changes(
     """New nodes and relations, and updates as (key, row before, row after)."""
     nodes = {key: NodeChange(None, row) for key, row in made}
     nodes.update({key: NodeChange(before, after) for key, before, after in updates})
-    return Changes(nodes, dict(edges))
+    return Changes.of(nodes, dict(edges))
 
 
 def cursor(next_offset: int) -> Cursor:

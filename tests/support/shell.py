@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from forktrail_lab.shell.answer import answer_page
 from forktrail_lab.shell.asking import Answer
 from forktrail_lab.shell.named import NamedQueries
 from forktrail_lab.shell.preferences import Preferences
@@ -87,6 +88,11 @@ class Listener:
     def answer(self, answer: Answer) -> None:
         """Remember it."""
         self.answers.append(answer)
+
+    def table(self, table: Table, below: Sequence[str] = ()) -> None:
+        """Remember it as a screen shows it."""
+        rows = answer_page(table, self.screen[0]) if table.rows else Page((), ("none",))
+        self.pages.append(Page(rows.head, [*rows.body, *(["", *below] if below else [])]))
 
     def page(self, page: Page) -> None:
         """Remember it."""

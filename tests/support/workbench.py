@@ -125,7 +125,7 @@ class Workbench:
 
     def propose(self) -> Any:
         """A fresh investigator's JSON."""
-        return self.ok("investigate", self.run).json()
+        return self.ok("investigate", self.run, "--format", "json").json()
 
     def settle(self, case: str) -> str | None:
         """Approve, run and accept a case; returns the finding, or None where it makes none."""

@@ -5,16 +5,25 @@ from __future__ import annotations
 import argparse
 
 from forktrail_lab.console.arguments import ADMIN_KEY, add_format, add_key, add_run, split_pair
-from forktrail_lab.console.output import print_result, print_rows
-from forktrail_lab.console.run_summary import BUDGET_COLUMNS, budget_rows
+from forktrail_lab.console.output import note, print_result, print_rows
+from forktrail_lab.console.run_summary import BUDGET_COLUMNS, budget_rows, used_of_budget
 from forktrail_lab.console.session import open_session
-from forktrail_projectors.rules.log import BUDGETS
+from forktrail_projectors.rules.log import BUDGETS, CASES, CAUSE_DEPTH, EVENTS, FINDING_DEPTH, HTTP_REQUESTS
 from forktrail_schemas.errors import ExitCode, InvalidInput
 from forktrail_schemas.events import BudgetSet
 from forktrail_schemas.settings import Settings
 
 EXAMPLE = "  forktrail budget $RUN\n  forktrail budget $RUN cases=10 http-requests=none"
 UNLIMITED = "none"
+DEPTHS = (FINDING_DEPTH, CAUSE_DEPTH)
+# What a budget of which nothing is left refuses.
+FROM_NOW_ON = {
+    CASES: "no further case is opened",
+    HTTP_REQUESTS: "no test is started that sends a request",
+    FINDING_DEPTH: "no case is opened that would lie deeper than the limit",
+    EVENTS: "every further event but an admin's is refused (budget_exhausted)",
+    CAUSE_DEPTH: "every event with a longer chain of causes than the limit is refused, but an admin's",
+}
 LIMIT_DIGITS_MAX = 18  # within a signed 64-bit number
 
 
@@ -26,7 +35,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=split_pair,
         nargs="*",
         metavar="name=limit",
-        help=f"{', '.join(BUDGETS)}; {UNLIMITED} lifts the limit; without any, all are shown",
+        help=f"{CASES}: how many are opened; {HTTP_REQUESTS}: how many the tests may send; {EVENTS}: how long the log"
+        f" gets; {FINDING_DEPTH}: how many findings may rest on one another, a root's depth being 0; {CAUSE_DEPTH}: how"
+        f" long a chain of events that led to one another; {UNLIMITED} lifts the limit; without any, all are shown",
     )
     add_key(parser, ADMIN_KEY)
     add_format(parser)
@@ -47,10 +58,20 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
         speaker = session.person(arguments.key)
         for name, limit in limits:
             written = session.write(BudgetSet, speaker, name=name, limit=limit)
-            facts = written.facts() | {"budget": name, "limit": limit}
+            used = used_of_budget(session, name)
+            facts = written.facts() | {"budget": name, "limit": limit, "used": used}
             shown = UNLIMITED if limit is None else limit
             print_result(f"the limit of {name} is {shown} from offset {written.offset}", facts, arguments.format)
+            # At a depth's limit there is still room for what is no deeper.
+            if limit is not None and (used > limit or (used == limit and name not in DEPTHS)):
+                note(_exhausted(name, used, limit))
     return ExitCode.OK
+
+
+def _exhausted(name: str, used: int, limit: int) -> str:
+    """What follows where nothing is left of a limit."""
+    what = "the deepest so far is" if name in DEPTHS else "used already:"
+    return f"{name}: {what} {used}, {limit} are allowed; what stands stays, and {FROM_NOW_ON[name]}"
 
 
 def _limit(name: str, value: str) -> int | None:

@@ -16,6 +16,7 @@ from forktrail_lab.console.arguments import (
     offset,
 )
 from forktrail_lab.console.dead_letter import (
+    acknowledged_in_words,
     acknowledgement_facts,
     find_letter,
     letter_facts,
@@ -23,20 +24,17 @@ from forktrail_lab.console.dead_letter import (
     verdict_facts,
 )
 from forktrail_lab.console.output import Format, counted, note, print_lines, print_result, print_rows, to_json
+from forktrail_lab.console.resending import check_worth, headers_to_resend, signed_headers
 from forktrail_producers.dead_letter_topic import DeadLetterTopic
-from forktrail_producers.keys import KeyStore
-from forktrail_producers.producer import Producer, RawHeaders
+from forktrail_producers.producer import Producer
 from forktrail_projectors.dead_letters import dead_verdicts
 from forktrail_projectors.projection import open_projection
-from forktrail_projectors.record import UNREADABLE_HEADERS, LogRecord
 from forktrail_projectors.rules.reasons import in_words
-from forktrail_schemas.errors import EventUnreadable, ExitCode, InvalidEvent, InvalidInput
+from forktrail_schemas.errors import ExitCode
 from forktrail_schemas.events import DeadLetterAcknowledged
-from forktrail_schemas.events.base import Event
-from forktrail_schemas.headers import SIGNATURE, signature_header
 from forktrail_schemas.ids import now_micros
 from forktrail_schemas.settings import Settings
-from forktrail_schemas.wire import build, decode
+from forktrail_schemas.wire import build
 
 LIST_EXAMPLE = "  forktrail dead list $RUN\n  forktrail dead list $RUN --all --format json"
 SHOW_EXAMPLE = "  forktrail dead show $RUN 12"
@@ -60,7 +58,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     _add_letter(resend)
     add_key(resend, unless="a record whose signature is right, or that needs none")
-    acknowledge = add_action(actions, "ack", "take a record off the list, since it is dealt with", ACK_EXAMPLE)
+    resend.add_argument("--force", action="store_true", help="send what would be refused again, too")
+    acknowledge = add_action(
+        actions,
+        "ack",
+        "take a record off the list, since it is dealt with; done again, another reason takes the place of the first",
+        ACK_EXAMPLE,
+    )
     _add_letter(acknowledge)
     add_reason(acknowledge, required=True)
     add_actor(acknowledge, "who says so (default: the login name)")
@@ -123,12 +127,18 @@ def _resend(arguments: argparse.Namespace, settings: Settings) -> int:
     """Append the same bytes and headers, or sign them anew; exit 1 where the new record doesn't count either.
 
     Raises:
-        InvalidInput: the headers can't be read, or there is nothing to sign; nothing was sent.
+        InvalidInput: it would be refused again, the headers can't be read, or there is nothing to sign; nothing was
+            sent.
     """
     with open_projection(settings, arguments.run, say=note) as view:
-        find_letter(view, arguments.offset)
+        old = find_letter(view, arguments.offset)
         record = view.reader.record_at(arguments.offset)
-        headers = _signed(record, settings, arguments.key) if arguments.key else _headers(record)
+        if not arguments.force:
+            check_worth(view.graph, record, old, signed_anew=arguments.key is not None)
+        if arguments.key:
+            headers = signed_headers(view.graph, record, settings, arguments.key)
+        else:
+            headers = headers_to_resend(record)
         with Producer(settings.bootstrap_servers) as producer:
             made = producer.emit_raw(arguments.run, record.key, record.value, headers)
         view.catch_up(made + 1)
@@ -140,35 +150,19 @@ def _resend(arguments: argparse.Namespace, settings: Settings) -> int:
     return ExitCode.OK if verdict.valid else ExitCode.ERROR
 
 
-def _headers(record: LogRecord) -> RawHeaders:
-    if record.headers == UNREADABLE_HEADERS:
-        raise InvalidInput(
-            f"the headers at offset {record.offset} can't be read, so they can't be sent again",
-            hint="--key NAME sends the bytes with a signature and no other header",
-        )
-    return record.headers
-
-
-def _signed(record: LogRecord, settings: Settings, name: str) -> RawHeaders:
-    """The record's headers with a signature by a local key in place of the one they have."""
-    value = record.value or b""
-    headers = () if record.headers == UNREADABLE_HEADERS else record.headers
-    try:
-        event = decode(value)
-    except (EventUnreadable, InvalidEvent) as error:
-        raise InvalidInput(
-            f"what can't be read can't be signed: {error.message}", hint="without --key it is sent as it is"
-        ) from error
-    if not isinstance(event, Event) or (event.ROLE is None and signature_header(headers) is None):
-        raise InvalidInput(f"{event.TYPE} needs no signature", hint="send it without --key")
-    signature = KeyStore(settings.keys_dir).load(name).sign(value)
-    kept = [(header, content) for header, content in headers if header != SIGNATURE]
-    return [*kept, (SIGNATURE, signature.to_json().encode())]
-
-
 def _acknowledge(arguments: argparse.Namespace, settings: Settings) -> int:
+    """Say that a letter is dealt with, unless that was said before with this reason; another reason takes its place."""
     with open_projection(settings, arguments.run, say=note) as view:
         verdict = find_letter(view, arguments.offset)
+    topic = DeadLetterTopic(settings.bootstrap_servers)
+    before = topic.of_run(arguments.run).acknowledged.get(verdict.offset)
+    told = acknowledgement_facts(before)
+    place = f"offset {verdict.offset} of {arguments.run}"
+    facts = {"run": arguments.run, "offset": verdict.offset, "before": told}
+    if before is not None and told is not None and before.reason == arguments.reason:
+        line = f"{place} is already acknowledged {acknowledged_in_words(told)}"
+        print_result(line, facts | {"acknowledged": told}, arguments.format)
+        return ExitCode.OK
     fields = {
         "run": arguments.run,
         "offset": verdict.offset,
@@ -178,7 +172,9 @@ def _acknowledge(arguments: argparse.Namespace, settings: Settings) -> int:
     }
     acknowledgement = build(DeadLetterAcknowledged, fields)
     with Producer(settings.bootstrap_servers) as producer:
-        DeadLetterTopic(settings.bootstrap_servers).acknowledge(acknowledgement, producer)
-    line = f"offset {verdict.offset} of {arguments.run} is acknowledged by {acknowledgement.by}"
-    print_result(line, fields, arguments.format)
+        topic.acknowledge(acknowledgement, producer)
+    line = f"{place} is acknowledged by {acknowledgement.by}"
+    if told is not None:
+        line += f"; before, it was {acknowledged_in_words(told)}"
+    print_result(line, facts | {"acknowledged": acknowledgement_facts(acknowledgement)}, arguments.format)
     return ExitCode.OK

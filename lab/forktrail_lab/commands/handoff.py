@@ -7,6 +7,7 @@ import os
 import stat
 import sys
 from pathlib import Path
+from typing import Any
 
 from forktrail_lab.console.arguments import run_id
 from forktrail_lab.console.output import counted, note, print_lines, printable
@@ -28,31 +29,41 @@ VERIFY = "verify"
 PACKET_BYTES_MAX = 64 * 1024 * 1024
 
 
+USAGE = """%(prog)s RUN [--output FILE] [--key NAME]
+       %(prog)s verify FILE [--signature FILE] [--signer NAME|KEYID] [--with-log]"""
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
+    parser.usage = USAGE
     parser.add_argument("run", type=run_id, metavar="RUN", help="run id; or `verify`, to check a packet's file")
-    parser.add_argument("file", metavar="FILE", nargs="?", type=Path, help="the packet to verify")
-    parser.add_argument("--with-log", action="store_true", help="also check the packet's place in the run's log")
-    parser.add_argument("--output", type=Path, metavar="FILE", help="write the packet there (default: stdout)")
-    parser.add_argument(
-        "--key", metavar="NAME", help=f"sign it with this key, into the output's name with {SIGNATURE_SUFFIX} after it"
+    parser.add_argument("file", metavar="FILE", nargs="?", type=Path, help="after `verify`: the packet's file")
+    writing = parser.add_argument_group("to write a packet")
+    writing.add_argument("--output", type=Path, metavar="FILE", help="write the packet there (default: stdout)")
+    writing.add_argument(
+        "--key",
+        metavar="NAME",
+        help=f"sign it with this key, into the output's name with {SIGNATURE_SUFFIX} after it; without a key, a"
+        " signature that lies there is deleted, since it is over the packet before",
     )
-    parser.add_argument(
+    verifying = parser.add_argument_group("to verify one")
+    verifying.add_argument(
         "--signature",
         type=Path,
         metavar="FILE",
         help=f"the signature to verify (default: the packet's name with {SIGNATURE_SUFFIX} after it, if it is there)",
     )
-    parser.add_argument(
+    verifying.add_argument(
         "--signer", metavar="NAME|KEYID", help="verify that this key's holder has signed, or the key of this id"
     )
+    verifying.add_argument("--with-log", action="store_true", help="also check the packet's place in the run's log")
 
 
 def run(arguments: argparse.Namespace, settings: Settings) -> int:
     """Write a packet, or check one.
 
     Raises:
-        NotFound: there is no such file to verify, or no such key.
+        NotFound: there is no such file to verify, no such key, or no signature where a signer is asked for.
         InvalidInput: the file is no packet, too large or can't be written, or the words don't fit.
         Corruption: the packet or its signature doesn't hold.
     """
@@ -84,24 +95,48 @@ def _hand_off(arguments: argparse.Namespace, settings: Settings) -> int:
         packet = build_packet(projection, BlobStore(str(settings.blobs_dir)))
     data, audit = packet_bytes(packet) + b"\n", packet["audit"]
     envelope = sign_packet(data, packet, key) if key and audit["valid"] else None
+    # First, so that none is ever left beside another packet.
+    deleted = arguments.output is not None and _remove_signature(arguments.output)
     if arguments.output is None:
         sys.stdout.buffer.write(data)
     else:
         _write(arguments.output, data)
     counts = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in packet["summary"].items())
     note(f"packet_sha256 {packet[DIGEST_FIELD]}")
-    note(f"{counts}; audit: {audit['checked']} checked, {'all valid' if audit['valid'] else 'NOT all valid'}")
+    note(f"{counts}; {_audited(audit)}")
     if envelope is not None:
         _write(signature_file(arguments.output), f"{envelope}\n".encode())
         note(f"signed by key {arguments.key}: {signature_file(arguments.output)}")
     elif key is not None:
         note("not signed: what doesn't hold is not vouched for")
+    if deleted and envelope is None:
+        note(f"{signature_file(arguments.output)} was over the packet before: deleted")
     return ExitCode.OK if audit["valid"] else ExitCode.CORRUPTION
+
+
+def _audited(audit: dict[str, Any]) -> str:
+    """What was recomputed, and whether it holds; the evidence's bytes are in the store, and not in the packet."""
+    names = (("signatures", "signature"), ("receipts", "receipt"), ("evidence_digests", "evidence digest"))
+    signatures, receipts, digests = (counted(audit[name]["checked"], one) for name, one in names)
+    holds = "all valid" if audit["valid"] else "NOT all valid"
+    return f"audit: {signatures}, {receipts} and {digests} recomputed, {holds}"
 
 
 def signature_file(packet: Path) -> Path:
     """Where the signature of a packet's file lies unless it is told."""
     return packet.with_name(packet.name + SIGNATURE_SUFFIX)
+
+
+def _remove_signature(packet: Path) -> bool:
+    """Delete the signature of the packet that is to be replaced; whether there was one."""
+    file = signature_file(packet)
+    try:
+        file.unlink()
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise InvalidInput(f"{file} can't be deleted: {error.strerror}", hint="write the packet elsewhere") from error
+    return True
 
 
 def _write(file: Path, data: bytes) -> None:
@@ -112,24 +147,23 @@ def _write(file: Path, data: bytes) -> None:
 
 
 def _read(file: Path, bytes_max: int) -> bytes:
-    """Read a packet's or a signature's file, never waiting for a writer nor reading without end."""
+    """Read at most a byte more than so many of a file, never waiting for a writer nor reading without end."""
     try:
         # Without O_NONBLOCK, opening a FIFO waits until somebody writes to it.
         with os.fdopen(os.open(file, os.O_RDONLY | os.O_NONBLOCK), "rb") as opened:
             if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
                 raise InvalidInput(f"{file} is not a regular file", hint="give the file itself")
-            data = opened.read(bytes_max + 1)
+            return opened.read(bytes_max + 1)
     except FileNotFoundError as error:
         raise NotFound(f"there is no file {file}") from error
     except OSError as error:
         raise InvalidInput(f"{file} can't be read: {error.strerror}") from error
-    if len(data) > bytes_max:
-        raise InvalidInput(f"{file} is larger than {bytes_max} bytes", hint="no such file is so large")
-    return data
 
 
 def _verify(arguments: argparse.Namespace, settings: Settings) -> int:
     data = _read(arguments.file, PACKET_BYTES_MAX)
+    if len(data) > PACKET_BYTES_MAX:
+        raise InvalidInput(f"{arguments.file} is larger than {PACKET_BYTES_MAX} bytes", hint="no packet is so large")
     checked = check_packet(data)
     signer = _signer(arguments, data, checked)
     place = f"offset {checked.next_offset}, log root {checked.log_root}, state digest {checked.state_digest}"
@@ -145,7 +179,7 @@ def _verify(arguments: argparse.Namespace, settings: Settings) -> int:
     print_lines(
         [
             f"packet_sha256 {checked.packet_sha256}",
-            f"holds: {verified} verified from the file alone",
+            f"holds: {verified} verified from the file alone, which names the evidence and doesn't hold it",
             signed,
             f"trust starts in admin key {checked.admin_key}",
             place,
@@ -158,6 +192,11 @@ def _verify(arguments: argparse.Namespace, settings: Settings) -> int:
 def _signer(arguments: argparse.Namespace, data: bytes, checked: Checked) -> PacketSigner | None:
     """Whose signature the packet has, which holds; None for a packet without one, where none is asked for."""
     file = arguments.signature or signature_file(arguments.file)
-    if not (arguments.signature or arguments.signer) and not file.exists():
-        return None
+    if not arguments.signature and not file.exists():
+        if arguments.signer is None:
+            return None
+        raise NotFound(
+            f"{arguments.file} has no signature: there is no {file}",
+            hint="whoever hands the run on signs it with `forktrail handoff RUN --output FILE --key NAME`",
+        )
     return check_signature(data, _read(file, ENVELOPE_LENGTH_MAX), checked.packet, arguments.signer)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from forktrail_lab.console.arguments import add_run
-from forktrail_lab.console.output import note
+from forktrail_lab.console.arguments import add_format, add_run
+from forktrail_lab.console.output import counted, note, print_made
 from forktrail_projectors.reader import LogReader
 from forktrail_schemas.errors import ExitCode
 from forktrail_schemas.settings import Settings
 
-EXAMPLE = "  forktrail investigate $RUN"
+if TYPE_CHECKING:
+    from forktrail_lab.investigator import Investigation
+
+EXAMPLE = "  CASE=$(forktrail investigate $RUN)\n  forktrail investigate $RUN --format json"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -21,10 +24,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--registry", type=Path, metavar="FILE", help="instead of the one the run was opened with")
     parser.add_argument("--as", dest="actor", default="investigator", metavar="NAME", help="the agent's name")
     parser.add_argument("--no-fold", action="store_true", help="answer from the graph as it stands, or not at all")
+    add_format(parser)
 
 
 def run(arguments: argparse.Namespace, settings: Settings) -> int:
-    """Print one JSON object that says what was proposed."""
+    """Propose a test, and print the case's id and what came of it, or both as one JSON object."""
     with LogReader(settings.bootstrap_servers, arguments.run) as reader:
         as_of = reader.end()
     # Imported only now: it takes ten times as long as reading the end. Of two investigators started at once, the slower
@@ -40,5 +44,15 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
         fold=not arguments.no_fold,
         say=note,
     )
-    print(json.dumps(result.to_json()))
+    print_made(result.case_id, _told(result), result.to_json(), arguments.format)
     return ExitCode.OK
+
+
+def _told(result: Investigation) -> str:
+    considered = counted(result.considered, "eligible test")
+    if result.case_id is not None and result.selection is not None:
+        rests = counted(len(result.selection.finding_ids), "finding")
+        return f"{result.case_id}: {result.selection.test_id} proposed, of {considered}; it rests on {rests}"
+    if result.won_by is not None:
+        return f"nothing proposed: {result.won_by} was opened meanwhile, when {considered} stood open"
+    return "nothing proposed: no test is eligible"

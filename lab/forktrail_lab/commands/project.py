@@ -5,13 +5,16 @@ from __future__ import annotations
 import argparse
 import os
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import NoReturn
 
 from forktrail_lab.console.arguments import add_format, add_run
 from forktrail_lab.console.output import counted, note, print_facts, print_result
 from forktrail_lab.console.upgrade_report import print_upgrade
+from forktrail_lab.console.work import leave_at_once
 from forktrail_projectors.aside import prune, set_aside
 from forktrail_projectors.content_digest import content_digest
 from forktrail_projectors.fold import FOLD_VERSION
@@ -20,7 +23,7 @@ from forktrail_projectors.owner.live import Owner, own
 from forktrail_projectors.projection import fold_in_memory, open_projection
 from forktrail_projectors.upgrade import check_upgrade
 from forktrail_projectors.view import RunView
-from forktrail_schemas.errors import ExitCode, InvalidInput
+from forktrail_schemas.errors import ExitCode, GraphHung, InvalidInput
 from forktrail_schemas.settings import Settings
 
 EXAMPLE = (
@@ -28,6 +31,8 @@ EXAMPLE = (
     "  forktrail project $RUN --check-upgrade"
 )
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+# How long a process that owns a graph may take to end in good order.
+STOP_SECONDS_MAX = 4.0
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -47,12 +52,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--content-digest",
         action="store_true",
-        help="add the digest of what the log came to, by which logs compare; folds the log in memory once more",
+        help="add a digest of what the log came to, without offsets, times and keys: two logs that came to the same"
+        " have the same one; folds the log in memory once more",
     )
     parser.add_argument(
         "--prune-aside",
         action="store_true",
-        help="then delete the graphs of the run that were set aside; one may be the only witness of lost records",
+        help="after folding, delete this run's graphs that were set aside because they didn't fit the log; else they"
+        " are kept, as one may be the only trace of records that the log lost",
     )
     add_format(parser)
 
@@ -154,11 +161,19 @@ def _print_start(owner: Owner, format: str) -> None:
 
 @contextmanager
 def _until_stopped() -> Iterator[None]:
-    """End the block in good order at the first signal to stop; later ones don't disturb that."""
+    """End the block in good order at the first signal to stop; later ones don't disturb that.
+
+    Where that takes too long, as with a query that the engine doesn't end, the process ends at once: what is committed
+    stays, and whoever opens the graph next goes on from there.
+    """
+
+    too_long = threading.Timer(STOP_SECONDS_MAX, _leave, ["it isn't closed yet"])
+    too_long.daemon = True
 
     def stop(number: int, frame: FrameType | None) -> None:
         for name in STOP_SIGNALS:
             signal.signal(name, signal.SIG_IGN)
+        too_long.start()
         raise KeyboardInterrupt
 
     before = {name: signal.signal(name, stop) for name in STOP_SIGNALS}
@@ -166,6 +181,14 @@ def _until_stopped() -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         pass
+    except GraphHung as error:
+        _leave(error.message)
     finally:
+        too_long.cancel()
         for name, handler in before.items():
             signal.signal(name, handler)
+
+
+def _leave(why: str) -> NoReturn:
+    note(f"the graph is let go of at once: {why}; nothing that was folded is lost")
+    leave_at_once(ExitCode.OK)

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import time
+from collections.abc import Mapping
 
 from forktrail_lab.console.arguments import add_format, add_run, split_pair
 from forktrail_lab.console.output import Format, counted, note, print_rows
+from forktrail_lab.console.work import Work
+from forktrail_lab.shell.parameters import parameter_value
+from forktrail_projectors.graph.parameters import check_values
+from forktrail_projectors.graph.protocol import Table
+from forktrail_projectors.graph.session import GRACE_SECONDS, out_of_time
 from forktrail_projectors.projection import open_projection
 from forktrail_projectors.state import Value
+from forktrail_projectors.view import RunView
 from forktrail_schemas.errors import ExitCode, InvalidInput
 from forktrail_schemas.settings import Settings
 
@@ -37,7 +43,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--no-fold", action="store_true", help="ask the graph as it stands; an error if it is behind")
     parser.add_argument(
-        "--timeout", type=_milliseconds, metavar="SECONDS", help="give up after this long (default: never)"
+        "--timeout",
+        type=_milliseconds,
+        metavar="SECONDS",
+        help="give up on the query after this long, not counting what is folded before it (default: never)",
     )
     add_format(parser, rows=True)
     parser.add_argument(
@@ -52,10 +61,11 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
         InvalidInput: it doesn't parse, writes, touches files or settings, or names a column twice.
         GraphError: the graph is missing, behind or of another log (with `--no-fold`), or it took too long.
     """
-    parameters = {name: _value(text) for name, text in arguments.parameters}
+    parameters = {name: parameter_value(text) for name, text in arguments.parameters}
+    check_values(arguments.cypher, parameters)
     with open_projection(settings, arguments.run, fold=not arguments.no_fold, steady=False, say=note) as projection:
         began = time.perf_counter()
-        table = projection.graph.query(arguments.cypher, parameters, timeout_ms=arguments.timeout)
+        table = _answer(projection, arguments.cypher, parameters, arguments.timeout)
         milliseconds = (time.perf_counter() - began) * 1000
     if len(set(table.columns)) < len(table.columns):
         raise InvalidInput("two columns have the same name", hint="name them with AS")
@@ -64,16 +74,12 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
     return ExitCode.OK
 
 
-def _value(text: str) -> Value:
-    try:
-        value = json.loads(text)
-    except ValueError:
-        return text
-    if value is None or isinstance(value, str | int | bool):
-        return value
-    if isinstance(value, list) and all(isinstance(part, str) for part in value):
-        return tuple(value)
-    return text
+def _answer(view: RunView, cypher: str, parameters: Mapping[str, Value], timeout_ms: int | None) -> Table:
+    """Ask in another thread: the engine hears nothing of Ctrl-C, and not always of the time that it may take."""
+    asked = Work(lambda: view.graph.query(cypher, parameters, timeout_ms=timeout_ms))
+    if not asked.wait(None if timeout_ms is None else timeout_ms / 1000 + GRACE_SECONDS):
+        raise out_of_time()
+    return asked.result()
 
 
 def _milliseconds(text: str) -> int:

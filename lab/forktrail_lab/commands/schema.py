@@ -8,21 +8,25 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from forktrail_lab.console.arguments import ADMIN_KEY, add_action, add_actions, add_format, add_key, add_run, run_id
-from forktrail_lab.console.output import Format, counted, print_made, print_result, print_rows
+from forktrail_lab.console.output import Format, counted, note, print_made, print_result, print_rows
 from forktrail_lab.console.session import RunSession, open_session
 from forktrail_producers.producer import Producer
 from forktrail_producers.schema_topic import SchemaTopic, built_in_schemas
 from forktrail_schemas.catalog import Schema, by_fingerprint
-from forktrail_schemas.declared import declared_schema
-from forktrail_schemas.errors import ExitCode, InvalidInput, NotFound
+from forktrail_schemas.declared import declared_schema, hindrances_as_built_in
+from forktrail_schemas.errors import ExitCode, InvalidInput, InvalidSchema, NotFound
 from forktrail_schemas.events import SchemaDeclared
 from forktrail_schemas.schema_types import short_name
 from forktrail_schemas.settings import Settings
 from forktrail_schemas.topics import SCHEMAS
+from forktrail_schemas.values import TEXT_LENGTH_MAX
 
 LIST_EXAMPLE = "  forktrail schema list\n  forktrail schema list $RUN"
 SHOW_EXAMPLE = "  forktrail schema show ReportFiled > ReportFiled.avsc"
-DECLARE_EXAMPLE = "  forktrail schema declare $RUN ScanProgressed.avsc"
+DECLARE_EXAMPLE = """\
+  echo '{"type": "record", "name": "ScanProgressed", "namespace": "acme",
+         "fields": [{"name": "percent", "type": "int"}]}' > ScanProgressed.avsc
+  forktrail schema declare $RUN ScanProgressed.avsc"""
 PUBLISH_EXAMPLE = "  forktrail schema publish $RUN"
 EXAMPLE = "\n".join((LIST_EXAMPLE, SHOW_EXAMPLE, DECLARE_EXAMPLE, PUBLISH_EXAMPLE))
 COLUMNS = ("name", "version", "fingerprint", "declared_at", "sha256")
@@ -35,6 +39,10 @@ class Known:
 
     schema: Schema
     declared_at: int | None = None
+
+    def is_called(self, wanted: str) -> bool:
+        """Whether that is its name, with or without namespace, or its fingerprint."""
+        return wanted in (self.schema.name, short_name(self.schema.name), self.schema.fingerprint.hex())
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -50,7 +58,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         actions, "declare", "make records written under a schema readable in a run, from there on", DECLARE_EXAMPLE
     )
     add_run(declaring)
-    declaring.add_argument("file", type=Path, metavar="FILE", help="the Avro schema of a record")
+    declaring.add_argument(
+        "file",
+        type=Path,
+        metavar="FILE",
+        help=f"the Avro schema of a record, {TEXT_LENGTH_MAX:,} characters at most; under a built-in type's name, one"
+        " that can be read as that type",
+    )
     add_key(declaring, ADMIN_KEY)
     add_format(declaring)
     publishing = add_action(
@@ -79,12 +93,19 @@ def _row(known: Known) -> tuple[object, ...]:
 
 
 def _show(arguments: argparse.Namespace, settings: Settings) -> None:
-    wanted = arguments.schema
-    known = [known.schema for known in _known(settings, arguments.run)]
-    found = [schema for schema in known if wanted in (schema.name, short_name(schema.name), schema.fingerprint.hex())]
+    found = [known for known in _known(settings, arguments.run) if known.is_called(arguments.schema)]
     if not found:
-        raise NotFound(f"there is no schema {wanted!r}", hint="`forktrail schema list [RUN]` shows them")
-    print(found[-1].text.rstrip("\n"), flush=True)
+        raise NotFound(f"there is no schema {arguments.schema!r}", hint="`forktrail schema list [RUN]` shows them")
+    # One that is declared under a built-in type's name is read as that type, and takes nothing of it away.
+    shown = ([known for known in found if known.declared_at is None] or found)[-1]
+    print(shown.schema.text.rstrip("\n"), flush=True)
+    for other in found:
+        if other is not shown and other.declared_at is not None:
+            fingerprint = other.schema.fingerprint.hex()
+            note(
+                f"{arguments.run} declares another {other.schema.name}, at offset {other.declared_at}:"
+                f" `forktrail schema show {fingerprint} --run {arguments.run}` shows it"
+            )
 
 
 def _declare(arguments: argparse.Namespace, settings: Settings) -> None:
@@ -103,18 +124,33 @@ def _read(file: Path) -> Schema:
     """The schema in a file.
 
     Raises:
-        InvalidInput: there is no such file, or no schema in it that a run could declare.
+        NotFound: there is no such file.
+        InvalidInput: there is no schema in it that a run could declare.
     """
     try:
         text = file.read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
-        raise InvalidInput(f"{file} can't be read: {error}", hint="give the file of an Avro schema") from error
+    except FileNotFoundError:
+        raise NotFound(f"there is no file {file}") from None
+    except OSError as error:
+        raise InvalidInput(f"{file} can't be read: {error.strerror}", hint="give the file of an Avro schema") from error
+    except ValueError as error:
+        raise InvalidSchema(f"{file} is not UTF-8", hint="give the Avro schema of a record, as JSON") from error
+    if len(text) > TEXT_LENGTH_MAX:
+        raise InvalidSchema(
+            f"{file} has {len(text):,} characters, a declared schema may have {TEXT_LENGTH_MAX:,}",
+            hint="leave out the docs",
+        )
     schema = declared_schema(text)
     built_in = by_fingerprint().get(schema.fingerprint)
     if built_in is not None:
         raise InvalidInput(
             f"{file} has the fingerprint of {built_in.name} version {built_in.version}, which is built in",
             hint="records written under it can be read as they are",
+        )
+    if found := hindrances_as_built_in(schema):
+        raise InvalidSchema(
+            f"no record of it could be read as the built-in {schema.name}: {'; '.join(found)}",
+            hint="give it a name of its own, or what the built-in type asks for",
         )
     return schema
 
@@ -123,7 +159,9 @@ def _publish(arguments: argparse.Namespace, settings: Settings) -> None:
     schemas = [known.schema for known in _known(settings, arguments.run)]
     added = _put_on_topic(settings, schemas)
     facts: dict[str, object] = {"topic": SCHEMAS.name, "schemas": len(schemas), "added": added}
-    print_result(f"{counted(added, 'schema')} added to {SCHEMAS.name}", facts, arguments.format)
+    there = len(schemas) - added
+    line = f"{counted(added, 'schema')} added to {SCHEMAS.name}, {there} there already"
+    print_result(line, facts, arguments.format)
 
 
 def _put_on_topic(settings: Settings, schemas: Sequence[Schema]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import sys
 from collections.abc import Iterator
 
@@ -79,6 +80,9 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
 def _lines(commands: list[str] | None) -> Iterator[str]:
     """The lines to run: those of the commands, each of which ends a statement, or stdin's."""
     if commands is None:
+        if isinstance(sys.stdin, io.TextIOWrapper):
+            # Whatever the locale; a byte that isn't UTF-8 fails the statement it stands in, not those around it.
+            sys.stdin.reconfigure(encoding="utf-8", errors="surrogateescape")
         yield from sys.stdin
         return
     for command in commands:

@@ -7,7 +7,7 @@ import dataclasses
 
 from forktrail_lab.console.arguments import add_format, add_key, add_reason, add_run
 from forktrail_lab.console.named import find_finding
-from forktrail_lab.console.output import Format, counted, print_lines, print_result, to_json
+from forktrail_lab.console.output import Format, counted, print_lines, print_result, printable, to_json
 from forktrail_lab.console.session import open_session
 from forktrail_projectors.withdrawal import Loss, loss_of
 from forktrail_schemas.errors import ExitCode, InvalidInput
@@ -23,7 +23,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     add_run(parser)
     parser.add_argument("finding", metavar="FINDING", help="finding id, or the first characters of one")
-    parser.add_argument(DRY_RUN, action="store_true", help="change nothing; list what would lose support")
+    parser.add_argument(
+        DRY_RUN,
+        action="store_true",
+        help="change nothing; list the tests that would lose support: current findings that provide what they require",
+    )
     add_key(parser, unless=DRY_RUN)
     add_reason(parser)
     add_format(parser)
@@ -71,4 +75,4 @@ def _print_loss(loss: Loss, format: str) -> None:
     lines += [f"  {test} needs it too, and lacks other support already" for test in loss.short_already]
     lines += [f"  {capability} stays: also provided by {', '.join(others)}" for capability, others in loss.kept]
     lines += [f"  {finding} rested on it: its own evidence stands, look at it again" for finding in loss.resting]
-    print_lines(lines)
+    print_lines([printable(line) for line in lines])

@@ -12,6 +12,10 @@ from forktrail_lab.console.output import Format
 from forktrail_schemas.values import Name, RunId
 
 ADMIN_KEY = "admin"
+_ROWS_HELP = (
+    'in csv a null is an empty field and an empty text is ""; a number that JSON lacks is the text NaN, Infinity or'
+    " -Infinity"
+)
 _RUN_ID: TypeAdapter[str] = TypeAdapter(RunId)
 _NAME: TypeAdapter[str] = TypeAdapter(Name)
 
@@ -57,7 +61,10 @@ def add_key(parser: argparse.ArgumentParser, default: str | None = None, *, unle
 
 def add_reason(parser: argparse.ArgumentParser, *, required: bool = False) -> None:
     """Words for the record, as `reason`."""
-    parser.add_argument("--reason", metavar="TEXT", default="", required=required, help="why, for the record")
+    words = some_words if required else str
+    parser.add_argument(
+        "--reason", metavar="TEXT", type=words, default="", required=required, help="why, for the record"
+    )
 
 
 def add_actor(parser: argparse.ArgumentParser, help: str) -> None:
@@ -84,7 +91,10 @@ def add_format(parser: argparse.ArgumentParser, *, rows: bool = False) -> None:
     """
     formats = [Format.TABLE, Format.JSON, *([Format.CSV] if rows else [])]
     parser.add_argument(
-        "--format", choices=[str(name) for name in formats], default=str(Format.TABLE), help="(default: table)"
+        "--format",
+        choices=[str(name) for name in formats],
+        default=str(Format.TABLE),
+        help=f"(default: table){f'; {_ROWS_HELP}' if rows else ''}",
     )
 
 

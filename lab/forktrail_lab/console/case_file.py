@@ -7,6 +7,7 @@ from pathlib import Path
 
 from forktrail_lab.console.definition import bounds_in_words, request_parts, rules_in_words
 from forktrail_lab.console.output import time_text
+from forktrail_lab.console.reading import event_of
 from forktrail_lab.console.session import RunSession
 from forktrail_lab.registry.catalog import confirmed_test, registry_of_run
 from forktrail_producers.blobs import BlobStore
@@ -16,7 +17,6 @@ from forktrail_projectors.rules.support import is_current
 from forktrail_projectors.state import EdgesKey, End, NodeKey, Row
 from forktrail_schemas.errors import Corruption, GraphCatalogMismatch, InvalidInput
 from forktrail_schemas.events import TestProposed
-from forktrail_schemas.wire import decode, decode_declared, foreign_fingerprint
 
 Part = dict[str, object]
 
@@ -122,18 +122,10 @@ def _opened(session: RunSession, case: Row) -> Part:
         words = reports[0]["summary"]
         more = {"details": reports[0]["details"]} if reports[0]["details"] else {}
     else:
-        proposal = _event_at(session, number(case, "created_offset"))
+        value = session.projection.reader.record_at(number(case, "created_offset")).value or b""
+        proposal = event_of(session.projection.graph, value)
         words = proposal.rationale if isinstance(proposal, TestProposed) else None
     return {"by": case["proposer"], "how": case["opened_by"], "words": words, **more, **_when(session, case)}
-
-
-def _event_at(session: RunSession, offset: int) -> object:
-    """The valid event at an offset, read by a built-in schema or by one that the run declared."""
-    value = session.projection.reader.record_at(offset).value or b""
-    foreign = foreign_fingerprint(value)
-    if foreign is None:
-        return decode(value)
-    return decode_declared(value, text(session.existing("Schema", foreign), "text"))
 
 
 def _approval(session: RunSession, id: str) -> Part:

@@ -6,16 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from forktrail_lab.console.output import section_lines, time_text
-from forktrail_projectors.dead_letters import dead_verdicts
-from forktrail_projectors.graph.reads import plain
+from forktrail_lab.console.reading import fields_of
+from forktrail_projectors.dead_letters import dead_verdicts, sent_again
 from forktrail_projectors.record import UNREADABLE_HEADERS, LogRecord, Verdict
 from forktrail_projectors.rules.reasons import in_words
-from forktrail_projectors.state import NodeKey
 from forktrail_projectors.view import RunView
-from forktrail_schemas.declared import declared_schema
 from forktrail_schemas.errors import EventUnreadable, NotFound
 from forktrail_schemas.events import DeadLetter, DeadLetterAcknowledged
-from forktrail_schemas.wire import decode_fields, foreign_fingerprint, writer_schema
 
 HEX_DIGITS_A_LINE = 64
 BYTES_SHOWN = 4_096
@@ -53,14 +50,17 @@ def letter_facts(
         letter: as it lies on the topic, None where the run's owner hasn't published it yet.
     """
     unreadable = record.headers == UNREADABLE_HEADERS
+    fields, fields_fault = _fields(view, record.value)
     return {
         **verdict_facts(verdict),
         "recorded_at": time_text(record.timestamp_ms * 1000),
         "published_at": time_text(letter.published_at) if letter else None,
         "acknowledged": acknowledgement_facts(acknowledged),
+        "again": [{"offset": offset, "verdict": kind} for offset, kind in sent_again(view.graph, record)],
         "key": None if record.key is None else record.key.decode(errors="backslashreplace"),
         "headers": None if unreadable else [[name, _header(value)] for name, value in record.headers],
-        "fields": fields_of(view, record.value),
+        "fields": fields,
+        "fields_fault": fields_fault,
         "value_bytes": None if record.value is None else len(record.value),
         "value": None if record.value is None else record.value.hex(),
     }
@@ -86,19 +86,9 @@ def acknowledgement_facts(acknowledged: DeadLetterAcknowledged | None) -> dict[s
     return {"by": acknowledged.by, "reason": acknowledged.reason, "at": at}
 
 
-def fields_of(view: RunView, value: bytes | None) -> dict[str, Any] | None:
-    """The fields of a value, unchecked, under whichever schema it was written; None where it can't be read."""
-    if value is None:
-        return None
-    try:
-        foreign = foreign_fingerprint(value)
-        if foreign is None:
-            return _plain(decode_fields(value, writer_schema(value)))
-        key = NodeKey("Schema", foreign)
-        row = view.graph.nodes([key]).get(key)
-        return None if row is None else _plain(decode_fields(value, declared_schema(str(row["text"]))))
-    except EventUnreadable:
-        return None
+def acknowledged_in_words(acknowledged: Mapping[str, object]) -> str:
+    """Who dealt with it, when and why, from `acknowledgement_facts`."""
+    return f"by {acknowledged['by']} at {acknowledged['at']}: {acknowledged['reason']}"
 
 
 def letter_lines(facts: Mapping[str, Any]) -> list[str]:
@@ -106,8 +96,8 @@ def letter_lines(facts: Mapping[str, Any]) -> list[str]:
     lines = section_lines(f"offset {facts['offset']} is {facts['verdict']}", _shown(facts))
     headers = [tuple(pair) for pair in facts["headers"] or ()]
     lines += section_lines("headers", headers) if facts["headers"] is not None else ["headers", "  can't be read"]
-    if facts["fields"] is not None:
-        lines += section_lines("fields", list(facts["fields"].items()))
+    fields = [("can't be shown", facts["fields_fault"])] if facts["fields"] is None else [*facts["fields"].items()]
+    lines += section_lines("fields", fields)
     digits = facts["value"] or ""
     shown = min(len(digits), 2 * BYTES_SHOWN)
     lines.append(f"value, {facts['value_bytes'] or 0} bytes")
@@ -119,10 +109,12 @@ def letter_lines(facts: Mapping[str, Any]) -> list[str]:
 
 def _shown(facts: Mapping[str, Any]) -> list[tuple[str, object]]:
     acknowledged = facts["acknowledged"]
-    by = f"by {acknowledged['by']} at {acknowledged['at']}: {acknowledged['reason']}" if acknowledged else "no"
+    by = acknowledged_in_words(acknowledged) if acknowledged else "no"
+    again = ", ".join(f"offset {other['offset']} ({other['verdict']})" for other in facts["again"])
     return [
         ("why", in_words(facts["reason"], facts["detail"])),
         *((name, facts[name]) for name in ("reason", "type", "event_id", "key", "recorded_at", "published_at")),
+        ("same bytes again", f"at {again}" if again else "no"),
         ("acknowledged", by),
     ]
 
@@ -131,5 +123,11 @@ def _header(value: bytes | None) -> str | None:
     return None if value is None else value.decode(errors="backslashreplace")
 
 
-def _plain(fields: dict[str, Any]) -> dict[str, Any]:
-    return {name: plain(value) for name, value in fields.items()}
+def _fields(view: RunView, value: bytes | None) -> tuple[dict[str, Any] | None, str | None]:
+    """The fields of a value, unchecked, or why they can't be shown."""
+    if value is None:
+        return None, "the record has no value"
+    try:
+        return fields_of(view.graph, value), None
+    except EventUnreadable as error:
+        return None, error.message

@@ -6,7 +6,6 @@ are escaped, so that no report can move the cursor or forge a line.
 
 from __future__ import annotations
 
-import csv
 import json
 import re
 import shutil
@@ -18,6 +17,7 @@ from typing import TextIO
 
 COLUMN_WIDTH_MIN = 8
 _GAP = "  "
+_ENDS_A_FIELD = re.compile(r'[",\r\n]')
 _ID = re.compile(r"[a-z]+-[0-9a-f]{12,20}")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -33,8 +33,8 @@ class Format(StrEnum):
 
 
 def note(line: str) -> None:
-    """Say something beside the result, on stderr."""
-    print(line, file=sys.stderr, flush=True)
+    """Say something beside the result, a line on stderr."""
+    print(printable(line), file=sys.stderr, flush=True)
 
 
 def print_rows(columns: Sequence[str], rows: Rows, format: str) -> None:
@@ -69,7 +69,7 @@ def print_made(id: str | None, line: str, facts: Mapping[str, object], format: s
     if format == Format.JSON:
         print_result(line, facts, format)
         return
-    note(printable(line))
+    note(line)
     if id is not None:
         print(printable(id), flush=True)
 
@@ -96,15 +96,16 @@ def table_lines(columns: Sequence[str], rows: Rows, *, minimum: Sequence[int] = 
         header: whether the column names come first.
     """
     cells = [[cell(value) for value in row] for row in rows]
+    names = [printable(name) for name in columns]
     widths = [
         max([len(name), *(len(row[index]) for row in cells), *minimum[index : index + 1]])
-        for index, name in enumerate(columns)
+        for index, name in enumerate(names)
     ]
     if sys.stdout.isatty():
         whole = {index for index in range(len(columns)) if any(_ID.fullmatch(row[index]) for row in cells)}
         widths = _narrowed(widths, shutil.get_terminal_size().columns, whole)
     numeric = [bool(rows) and all(_is_number(row[index]) for row in rows) for index in range(len(columns))]
-    lines = [*([list(columns)] if header else []), *cells]
+    lines = [*([names] if header else []), *cells]
     return [_line(line, widths, numeric) for line in lines]
 
 
@@ -128,8 +129,9 @@ def counted(number: int, noun: str) -> str:
 
 def section_lines(title: str, facts: Sequence[tuple[str, object]]) -> list[str]:
     """A heading and facts under it, aligned; a fact without a name goes on with the one before."""
-    width = max((len(name) for name, _ in facts), default=0)
-    return [title, *(f"  {name:<{width}}{_GAP}{cell(value)}".rstrip() for name, value in facts or [("none", "")])]
+    shown = [(printable(name), cell(value)) for name, value in facts or [("none", "")]]
+    width = max((len(name) for name, _ in shown), default=0)
+    return [printable(title), *(f"  {name:<{width}}{_GAP}{value}".rstrip() for name, value in shown)]
 
 
 def printable(text: str) -> str:
@@ -151,12 +153,27 @@ def time_text(micros: object) -> str | None:
 
 
 def write_csv(file: TextIO, columns: Sequence[str], rows: Rows) -> None:
-    """Write RFC 4180: the names, then a record for each row; a null is an empty field, a list its JSON."""
+    """Write RFC 4180: the names, then a record for each row; a list is its JSON.
+
+    A null is an empty field and an empty text is `""`, as PostgreSQL tells them apart; in a lone column a null is an
+    empty line. (Python's `csv` writes both alike.)
+    """
     show = printable if file.isatty() else str
-    writer = csv.writer(file)  # its default dialect ends lines with CRLF and doubles quotes, as the RFC has it
-    writer.writerow([show(name) for name in columns])
-    writer.writerows([None if value is None else show(_field(value)) for value in row] for row in rows)
+    file.write(_record([show(name) for name in columns]))
+    for row in rows:
+        file.write(_record([None if value is None else show(_field(value)) for value in row]))
     file.flush()
+
+
+def _record(fields: Sequence[str | None]) -> str:
+    return ",".join("" if text is None else _quoted(text) for text in fields) + "\r\n"
+
+
+def _quoted(text: str) -> str:
+    """A text as a field: in quotes where it is empty or holds what would end the field."""
+    if text and not _ENDS_A_FIELD.search(text):
+        return text
+    return '"' + text.replace('"', '""') + '"'
 
 
 def _field(value: object) -> str:

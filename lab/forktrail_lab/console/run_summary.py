@@ -85,6 +85,13 @@ def budget_rows(session: RunSession) -> Rows:
     return [(name, limit, length if name == EVENTS else used) for name, limit, used in rows]
 
 
+def used_of_budget(session: RunSession, name: str) -> int:
+    """What is used of a budget; of a depth, the deepest so far."""
+    (used,) = [used for budget, _, used in budget_rows(session) if budget == name]
+    assert isinstance(used, int)
+    return used
+
+
 def _linked(session: RunSession, cypher: str) -> dict[object, tuple[object, ...]]:
     """The second column's values by the first's, each in the order of the rows."""
     linked: dict[object, tuple[object, ...]] = {}

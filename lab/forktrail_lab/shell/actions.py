@@ -8,7 +8,6 @@ from pathlib import Path
 
 from forktrail_lab.console.output import counted
 from forktrail_lab.shell import events, schema_text
-from forktrail_lab.shell.answer import answer_page
 from forktrail_lab.shell.asking import Question
 from forktrail_lab.shell.export import check_file, write_file
 from forktrail_lab.shell.meta import COMMANDS, help_lines, parsed, split_words
@@ -54,9 +53,7 @@ def _schema(session: Session, rest: str) -> None:
     if not rest:
         session.face.page(Page((), schema_text.overview(session.catalog)))
         return
-    table, lines = schema_text.described(session.catalog, rest)
-    page = answer_page(table, session.face.size()[0])
-    session.face.page(Page(page.head, [*page.body, *([""] if page.body else []), *lines]))
+    session.face.table(*schema_text.described(session.catalog, rest))
 
 
 def _events(session: Session, rest: str) -> None:
@@ -73,7 +70,7 @@ def _named(session: Session, rest: str) -> None:
         (name, query.summary, ", ".join(f"${parameter}" for parameter in parameter_names(query.cypher)) or None)
         for name, query in session.named.all().items()
     ]
-    _show(session, Table(("name", "what it shows", "takes"), rows))
+    session.face.table(Table(("name", "what it shows", "takes"), rows))
 
 
 def _run(session: Session, rest: str) -> None:
@@ -132,7 +129,7 @@ def _param(session: Session, rest: str) -> None:
 
 def _params(session: Session, rest: str) -> None:
     _no_words("params", rest)
-    _show(session, Table(("name", "value"), list(session.parameters.items())))
+    session.face.table(Table(("name", "value"), list(session.parameters.items())))
 
 
 def _expand(session: Session, rest: str) -> None:
@@ -208,11 +205,6 @@ ACTIONS: Mapping[str, Callable[[Session, str], None]] = {
     "position": _position,
     "quit": _quit,
 }
-
-
-def _show(session: Session, table: Table) -> None:
-    page = answer_page(table, session.face.size()[0])
-    session.face.page(page if table.rows else Page((), ("none",)))
 
 
 def _no_words(name: str, rest: str) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import TypeVar
 
+from forktrail_lab.console.work import Work
 from forktrail_lab.shell.source import Source
 from forktrail_lab.shell.tokens import code, depths, flattened
 from forktrail_projectors.graph.protocol import Table
@@ -18,7 +18,6 @@ T = TypeVar("T")
 
 # A cancelled query ends within milliseconds; one that doesn't is left to itself.
 CANCEL_SECONDS = 0.4
-_LOOK_SECONDS = 0.1
 
 
 class Cancelled(Exception):
@@ -74,17 +73,14 @@ def interruptible(work: Callable[[], T], cancel: Callable[[], None]) -> T:
     Raises:
         Cancelled: Ctrl-C came; `cancel` was called, and the work is over or left to itself.
     """
-    done = _Done[T](work)
-    thread = threading.Thread(target=done.run, name="forktrail-shell-work", daemon=True)
-    thread.start()
+    begun = Work(work)
     try:
-        while thread.is_alive():
-            thread.join(_LOOK_SECONDS)
+        begun.wait()
     except KeyboardInterrupt:
         cancel()
-        thread.join(CANCEL_SECONDS)
+        begun.wait(CANCEL_SECONDS)
         raise Cancelled from None
-    return done.result()
+    return begun.result()
 
 
 def bounded(cypher: str, rows: int) -> str:
@@ -114,23 +110,3 @@ def _asked(source: Source, question: Question) -> Table:
             raise
         # What is wrong is said of the statement as it was typed.
         return source.query(text, question.parameters, question.timeout_ms)
-
-
-class _Done(Generic[T]):
-    """Work and what became of it."""
-
-    def __init__(self, work: Callable[[], T]) -> None:
-        self._work = work
-        self._value: list[T] = []
-        self._error: BaseException | None = None
-
-    def run(self) -> None:
-        try:
-            self._value.append(self._work())
-        except BaseException as error:
-            self._error = error
-
-    def result(self) -> T:
-        if self._error is not None:
-            raise self._error
-        return self._value[0]

@@ -9,6 +9,7 @@ from forktrail_lab.shell.faults import fault_lines
 from forktrail_lab.shell.meta import query_of
 from forktrail_lab.shell.session import Session
 from forktrail_lab.shell.statements import is_complete, is_meta, statements
+from forktrail_projectors.graph.parameters import check_values
 from forktrail_schemas.errors import ForktrailError
 
 
@@ -36,6 +37,7 @@ def execute(session: Session, text: str) -> bool:
 def _run(session: Session, piece: str) -> bool:
     session.attempted = ""
     try:
+        check_values(piece, {})
         if is_meta(piece):
             perform(session, piece)
         else:

@@ -16,6 +16,7 @@ from forktrail_lab.shell.export import require_names
 from forktrail_lab.shell.pager import environment, external_pager, page_inside, page_outside
 from forktrail_lab.shell.preferences import Preferences
 from forktrail_lab.shell.table import Page
+from forktrail_projectors.graph.protocol import Table
 
 MORE_HINT = "`:limit N` brings more, `:export FILE` writes all"
 # What an answer must leave free to go without the pager: its count, and the prompt.
@@ -38,6 +39,10 @@ class Face(Protocol):
 
     def answer(self, answer: Answer) -> None:
         """Show rows, and how many they are."""
+        ...
+
+    def table(self, table: Table, below: Sequence[str] = ()) -> None:
+        """Show rows that the shell itself knows, in the form that answers have, and lines about them."""
         ...
 
     def page(self, page: Page) -> None:
@@ -93,6 +98,11 @@ class Screen:
         milliseconds = answer.milliseconds if self._preferences.timing else None
         line = count_line(len(answer.table.rows), more=answer.more, milliseconds=milliseconds)
         self.say(f"{line} {MORE_HINT}" if answer.more else line)
+
+    def table(self, table: Table, below: Sequence[str] = ()) -> None:
+        """The rows, or that there are none, and the lines under them."""
+        rows = answer_page(table, self.size()[0]) if table.rows else Page((), ("none",))
+        self.page(Page(rows.head, [*rows.body, *(["", *below] if below else [])]))
 
     def page(self, page: Page) -> None:
         """Through the pager where the screen is too short."""
@@ -185,6 +195,14 @@ class Pipe:
         if answer.more or self._preferences.timing:
             milliseconds = answer.milliseconds if self._preferences.timing else None
             note(count_line(len(table.rows), more=answer.more, milliseconds=milliseconds))
+
+    def table(self, table: Table, below: Sequence[str] = ()) -> None:
+        """The rows in the format, uncut; lines would break JSON and CSV, so they go to stderr there."""
+        print_rows(table.columns, table.rows, self._format)
+        if self._format == Format.TABLE:
+            print_lines(below)
+        else:
+            self.fail(below)
 
     def page(self, page: Page) -> None:
         """Every line."""

@@ -12,11 +12,11 @@ from forktrail_lab.shell.catalog import Catalog
 from forktrail_lab.shell.keywords import FUNCTIONS
 from forktrail_lab.shell.scope import variables
 from forktrail_lab.shell.statements import writes
-from forktrail_lab.shell.tokens import Token, code
+from forktrail_lab.shell.tokens import Token, code, flattened
 from forktrail_lab.shell.widths import width
 from forktrail_schemas.errors import ForktrailError, InvalidInput
 
-_PLACE = re.compile(r"\(line: \d+, offset: (\d+)\)")
+_PLACE = re.compile(r"\(line: (\d+), offset: (\d+)\)")
 _TABLE = re.compile(r"Table (\w+) does not exist")
 _PROPERTY = re.compile(r"Cannot find property (\w+) for (\w+)")
 _VARIABLE = re.compile(r"Variable (\w+) is not in scope")
@@ -62,8 +62,8 @@ def _is_write(error: InvalidInput, statement: str) -> bool:
 def _of_statement(error: InvalidInput, statement: str, catalog: Catalog) -> Fault | None:
     message = error.message
     tokens = code(statement)
-    if place := _PLACE.search(message):
-        return _syntax(int(place[1]), tokens, error.hint)
+    if places := _PLACE.findall(message):  # before the last, the statement's own words may stand
+        return _syntax(_place(statement, *map(int, places[-1])), tokens, error.hint)
     if table := _TABLE.search(message):
         names = [*catalog.labels, *catalog.relations]
         return _named(table[1], tokens, f"there is no label or relation type {table[1]}", names, ":schema lists them")
@@ -78,6 +78,12 @@ def _of_statement(error: InvalidInput, statement: str, catalog: Catalog) -> Faul
     if _ENGINE_PREFIX.search(message):
         return Fault(_ENGINE_PREFIX.sub("", message).rstrip("."))
     return None
+
+
+def _place(statement: str, line: int, offset: int) -> int:
+    """The place in a statement that the engine names by a line, which a string alone can begin, and an offset in it."""
+    before = flattened(statement).split("\n")[: line - 1]
+    return sum(len(text) + 1 for text in before) + offset
 
 
 def _syntax(place: int, tokens: list[Token], hint: str) -> Fault:

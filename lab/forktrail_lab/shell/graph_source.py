@@ -11,16 +11,16 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from functools import partial
 from typing import TypeVar
 
 from forktrail_lab.shell.source import Standing
 from forktrail_projectors.graph.protocol import Table
 from forktrail_projectors.lock import WAIT_SECONDS, holder
-from forktrail_projectors.owner.client import OwnerView, dial
+from forktrail_projectors.owner.client import OwnerView
 from forktrail_projectors.owner.live import own
 from forktrail_projectors.owner.log import LogEnd
 from forktrail_projectors.owner.messages import OwnerGone
+from forktrail_projectors.owner.turn import owner_of
 from forktrail_projectors.projection import lock_file
 from forktrail_projectors.state import Value
 from forktrail_projectors.view import Say
@@ -147,15 +147,14 @@ class GraphSource:
 
     def _projectors(self) -> OwnerView | None:
         """The run as the process shows it that folds it live; None where there is none."""
-        found = holder(lock_file(self._settings, self.run))
-        if found is None or found.socket is None or found.process == os.getpid():
+        lock = lock_file(self._settings, self.run)
+        found = holder(lock)
+        if found is not None and found.process == os.getpid():
             return None
         servers = self._settings.bootstrap_servers
-        try:
-            view = OwnerView(partial(dial, found.socket), self.run, servers, live=True, wait_seconds=WAIT_SECONDS)
-        except OwnerGone:
-            return None
-        self._found(view.process)
+        view = owner_of(lock, self.run, servers, live=True, wait_seconds=WAIT_SECONDS)
+        if view is not None:
+            self._found(view.process)
         return view
 
     def _own(self, deadline: float) -> OwnerView | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -99,8 +99,7 @@ class NamedQueries:
             NotFound: there is none of that name.
         """
         queries = self.all()
-        if name not in queries:
-            raise NotFound(f"no query is named {name!r}", hint="`:named` lists them")
+        _require(name, queries, "no query is named")
         return queries[name]
 
     def save(self, name: str, cypher: str) -> None:
@@ -121,8 +120,7 @@ class NamedQueries:
             NotFound: none is kept under that name.
         """
         kept = self._kept()
-        if name not in kept:
-            raise NotFound(f"no query of yours is named {name!r}", hint="`:named` lists them")
+        _require(name, kept, "no query of yours is named")
         del kept[name]
         self._write(kept)
 
@@ -147,6 +145,11 @@ class NamedQueries:
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(self._path)
+
+
+def _require(name: str, queries: Collection[str], otherwise: str) -> None:
+    if name not in queries:
+        raise NotFound(f"{otherwise} {name!r}", hint="`:named` lists them")
 
 
 def arguments(cypher: str, words: Sequence[str]) -> dict[str, Value]:

@@ -7,21 +7,33 @@ import re
 from collections.abc import Mapping
 
 from forktrail_lab.shell.tokens import parameter_names
+from forktrail_projectors.graph.parameters import check_integer
 from forktrail_projectors.state import Value
 from forktrail_schemas.errors import InvalidInput
 
+_WHOLE = re.compile("-?(?:0|[1-9][0-9]*)")  # as in JSON
+_DIGITS_MAX = 21
 _NAME = re.compile("[A-Za-z_][A-Za-z0-9_]*")
 
 
 def parameter_value(text: str) -> Value:
-    """A whole number, true, false, null, a quoted string or a list of strings, as in JSON; else the text itself."""
+    """A whole number, true, false, null, a quoted string or a list of strings, as in JSON; else the text itself.
+
+    Raises:
+        InvalidInput: a whole number of more than 64 bits.
+    """
+    if _WHOLE.fullmatch(text):
+        # Python takes no number of thousands of digits, and 20 are too many already.
+        value = int(text[:_DIGITS_MAX])
+        check_integer(text if len(text) <= _DIGITS_MAX else f"{text[:_DIGITS_MAX]}…", value)
+        return value
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         if len(text) > 1 and text[0] == text[-1] == "'":
             return text[1:-1]
         return text
-    if value is None or isinstance(value, str | int | bool):
+    if value is None or isinstance(value, str | bool):
         return value
     if isinstance(value, list) and all(isinstance(part, str) for part in value):
         return tuple(value)

@@ -13,6 +13,7 @@ from forktrail_lab.shell.parameters import used
 from forktrail_lab.shell.preferences import Preferences
 from forktrail_lab.shell.source import Source
 from forktrail_lab.shell.suggestions import Vocabulary
+from forktrail_projectors.graph.parameters import check_values
 from forktrail_projectors.state import Value
 from forktrail_schemas.errors import InvalidInput
 
@@ -42,10 +43,11 @@ class Session:
             given: values that win over the session's.
 
         Raises:
-            InvalidInput: a parameter has no value.
+            InvalidInput: a parameter has no value, or one that the graph doesn't take.
         """
         self.attempted = cypher
         values = used(cypher, {**self.parameters, **(given or {})})
+        check_values(cypher, values)
         return Question(cypher, values, self.preferences.rows_max, self.preferences.timeout_ms)
 
     def ask(self, question: Question) -> Answer:

@@ -22,7 +22,7 @@ from forktrail_projectors.graph.schema import EDGE_TABLES, NODE_TABLES, ColumnTy
 from forktrail_projectors.graph.session import Session
 from forktrail_projectors.graph.tables import create_or_check_tables
 from forktrail_projectors.graph.writes import edges_per_statement, quote, statements
-from forktrail_projectors.state import Changes, EdgeKey, NodeChange, NodeId, NodeKey, Row, Value
+from forktrail_projectors.state import Changes, NodeId, NodeKey, Row, Value
 from forktrail_schemas.errors import Corruption
 
 # A COPY takes 10 ms and a write to disk, however few its rows are.
@@ -80,7 +80,7 @@ class _Nodes:
         columns = NODE_TABLES[self.table].columns
         for values in self.rows:
             row: Row = dict(zip(columns, values, strict=True))
-            changes.nodes[NodeKey(self.table, values[0])] = NodeChange(None, row)  # type: ignore[arg-type]  # the key
+            changes.put_new_node(self.table, values[0], row)  # type: ignore[arg-type]  # the key
 
 
 @dataclass(frozen=True)
@@ -112,8 +112,8 @@ class _Edges:
     def put_into(self, changes: Changes) -> None:
         columns = EDGE_TABLES[self.table].columns
         for source, target, values in zip(self.sources, self.targets, self.rows, strict=True):
-            key = EdgeKey(self.table, NodeKey(self.pair[0], source), NodeKey(self.pair[1], target))
-            changes.edges[key] = dict(zip(columns, values, strict=True))
+            row = dict(zip(columns, values, strict=True))
+            changes.put_edge(self.table, NodeKey(self.pair[0], source), NodeKey(self.pair[1], target), row)
 
 
 _Part = _Nodes | _Edges

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+
 from forktrail_projectors.graph.schema import EDGE_TABLES, NODE_TABLES, ColumnType, EdgeTable, NodeTable
-from forktrail_projectors.state import Changes, Row
+from forktrail_projectors.state import Changes, EdgeKey, NodeId, NodeKey, Row, Value
 from forktrail_schemas.errors import GraphError
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
@@ -16,7 +18,10 @@ _PYTHON_TYPES: dict[ColumnType, type] = {
 }
 
 
-def _shape(columns: dict[str, ColumnType]) -> tuple[tuple[str, type], ...]:
+_Shape = tuple[tuple[str, type], ...]
+
+
+def _shape(columns: dict[str, ColumnType]) -> _Shape:
     return tuple((name, _PYTHON_TYPES[kind]) for name, kind in columns.items())
 
 
@@ -57,19 +62,58 @@ def check_rows(changes: Changes) -> None:
     Raises:
         GraphError: naming the first such key.
     """
-    for key, change in changes.nodes.items():
-        table = node_table(key.table)
-        _check_row(_NODE_SHAPES[key.table], key, change.after)
-        if change.after[table.key] != key.id:
-            raise GraphError(f"the row of {key} has the key {change.after[table.key]!r}")
-    for edge, row in changes.edges.items():
-        joins = edge_table(edge.table)
-        if (edge.source.table, edge.target.table) not in joins.pairs:
-            raise GraphError(f"{edge.table} doesn't join {edge.source.table} to {edge.target.table}")
-        _check_row(_EDGE_SHAPES[edge.table], edge, row)
+    for name, created in changes.created.items():
+        _check_nodes(name, created)
+    for name, changed in changes.changed.items():
+        _check_nodes(name, {id: change.after for id, change in changed.items()})
+    for tables, joined in changes.joined.items():
+        name, source, target = tables
+        if (source, target) not in edge_table(name).pairs:
+            raise GraphError(f"{name} doesn't join {source} to {target}")
+        shape = _EDGE_SHAPES[name]
+        if not _fit(shape, joined.values()):
+            for (source_id, target_id), row in joined.items():
+                _check_row(shape, EdgeKey(name, NodeKey(source, source_id), NodeKey(target, target_id)), row)
 
 
-def _check_row(shape: tuple[tuple[str, type], ...], key: object, row: Row) -> None:
+def _check_nodes(name: str, rows: Mapping[NodeId, Row]) -> None:
+    table, shape = node_table(name), _NODE_SHAPES[name]
+    if _fit(shape, rows.values()) and all(row[table.key] == id for id, row in rows.items()):
+        return
+    for id, row in rows.items():
+        key = NodeKey(name, id)
+        _check_row(shape, key, row)
+        if row[table.key] != id:
+            raise GraphError(f"the row of {key} has the key {row[table.key]!r}")
+
+
+def _fit(shape: _Shape, rows: Collection[Row]) -> bool:
+    """Whether each row has just these columns and values of their types; column by column, which is fastest."""
+    if any(len(row) != len(shape) for row in rows):
+        return False
+    try:
+        return all(_fits(kind, [row[name] for row in rows]) for name, kind in shape)
+    except KeyError:
+        return False
+
+
+def _fits(kind: type, column: list[Value]) -> bool:
+    """Whether a column has values of a type and nulls."""
+    kinds = set(map(type, column))
+    if len(kinds) == 2 and None in column:
+        kinds.discard(_NULL)
+        column = [value for value in column if value is not None]
+    if kinds != {kind}:
+        return kinds <= {_NULL}
+    if kind is int:
+        return min(column) >= INT64_MIN and max(column) <= INT64_MAX  # type: ignore[type-var,operator]  # all are int
+    return kind is not tuple or all(type(item) is str for value in column for item in value)  # type: ignore[union-attr]
+
+
+_NULL = type(None)
+
+
+def _check_row(shape: _Shape, key: object, row: Row) -> None:
     if len(row) != len(shape):
         raise GraphError(f"the row of {key} has {len(row)} columns, its table has {len(shape)}")
     for name, kind in shape:

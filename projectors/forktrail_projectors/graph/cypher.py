@@ -19,6 +19,7 @@ from forktrail_projectors.graph.engine import (
     Database,
     open_database,
 )
+from forktrail_projectors.graph.parameters import check_values
 from forktrail_projectors.graph.protocol import Cursor, Table
 from forktrail_projectors.graph.readonly import check_read_only
 from forktrail_projectors.graph.schema import EDGE_TABLES, NODE_TABLES
@@ -165,13 +166,14 @@ class CypherGraph:
 
         Raises:
             GraphError: nothing was written: a row breaks its table, a new node or relation exists, a changed node or an
-                end doesn't, the graph is read-only, or the engine failed.
+                end doesn't, the graph is read-only, its disk is full (GraphDiskFull), or the engine failed.
         """
         with self._lock:
             self._refuse_if_unusable()
             if self._database.read_only:
                 raise GraphError("the graph was opened read-only", hint="open it for writing")
             check_rows(changes)
+            self._database.require_room()
             old_versions = _old_versions(changes)
             if self._old_versions + old_versions > OLD_VERSIONS_MAX:
                 self.checkpoint()
@@ -185,7 +187,7 @@ class CypherGraph:
             self._end()
             self._commits, self._cursor = number, cursor
             self._old_versions += old_versions
-            self._written(len(changes.nodes) + len(changes.edges))
+            self._written(len(changes))
 
     def checkpoint(self) -> None:
         """Run the engine's CHECKPOINT: the write-ahead log goes into the file, old versions leave memory.
@@ -206,6 +208,10 @@ class CypherGraph:
                 self._unusable = f"CHECKPOINT failed: {error.message}"
                 raise
             self._old_versions = 0
+
+    def log_bytes(self) -> int:
+        """The size of the write-ahead log, which a kill leaves to be replayed by the next opening."""
+        return self._database.log_bytes() or 0
 
     def rows(self) -> Iterator[tuple[NodeKey | EdgeKey, Row]]:
         """Every node, then every relation, with whole rows, as of the commit before the first is taken."""
@@ -240,11 +246,13 @@ class CypherGraph:
                 several calls, until the query fails with code `query_timeout`.
 
         Raises:
-            InvalidInput: the statement doesn't parse, writes, touches files or settings, or is more than one.
+            InvalidInput: the statement doesn't parse, writes, touches files or settings, or is more than one; or it is
+                given a value that the engine doesn't take.
             GraphError: the engine failed, or the time ran out (code `query_timeout`).
         """
         self._refuse_if_unusable()
         given = parameters or {}
+        check_values(cypher, given)
         check_read_only(cypher, given)
         with self._readers.one() as session, running(session.interrupt):
             return session.answer(cypher, given, timeout_ms)
@@ -256,6 +264,7 @@ class CypherGraph:
         the graph. Call `checkpoint` first where the file alone is to be copied.
 
         Raises:
+            GraphHung: a query runs on, though it was interrupted; the file isn't released.
             GraphError: the engine failed; the file is released.
         """
         with self._lock:
@@ -325,7 +334,7 @@ class CypherGraph:
 def _old_versions(changes: Changes) -> int:
     """Roughly how many column blocks get another version by these changes; new rows have no old one."""
     rows: Counter[tuple[str, str]] = Counter()
-    for key, change in changes.nodes.items():
-        if change.before is not None:
-            rows.update((key.table, name) for name in changed_columns(change.before, change.after))
+    for table, changed in changes.changed.items():
+        for change in changed.values():
+            rows.update((table, name) for name in changed_columns(change))
     return sum(min(count, BLOCKS_PER_COLUMN) for count in rows.values())

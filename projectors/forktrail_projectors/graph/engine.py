@@ -9,6 +9,8 @@ from __future__ import annotations
 import importlib
 import importlib.util  # kuzu uses it without importing it
 import inspect
+import re
+import shutil
 import sys
 import threading
 from collections.abc import Mapping
@@ -16,7 +18,7 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from forktrail_projectors.graph.arrow import ArrowTable
-from forktrail_schemas.errors import GraphBusy, GraphError, GraphUnavailable
+from forktrail_schemas.errors import GraphBusy, GraphDiskFull, GraphError, GraphUnavailable
 
 # Each engine's package, and the extra that installs it.
 ENGINES: Mapping[str, str] = {"ladybug": "forktrail[projectors]", "kuzu": "forktrail[kuzu]"}
@@ -33,6 +35,8 @@ LOG_BYTES_MAX = 256 << 20
 # A log up to this size is left for the next opening to replay, at about 0.2 ms a KiB; a CHECKPOINT of 100,000 events
 # takes 100 ms however little has changed, and each in a process of its own makes the file grow.
 LOG_BYTES_KEPT = 256 << 10
+# Less room on the disk may not do for a commit: the largest batch has 16 MB of values, and the engine adds to it.
+ROOM_BYTES_MIN = 32 << 20
 # A longer log, which a killed process left, goes into the file once an opening has replayed it. Otherwise a process
 # that is killed again and again replays ever more: 30 MB take two seconds, LOG_BYTES_MAX almost twenty.
 LOG_BYTES_REPLAYED_MAX = 4 << 20
@@ -46,6 +50,9 @@ SIDE_SUFFIXES = (
     ".checkpoint.apply.lock",
     ".checkpoint.intent.lock",
 )
+
+# A line of the statement in quotes and a line of carets, which the parser puts under its message.
+_DRAWING = re.compile(r'\n"[^\n]*"\n *\^*\s*\Z')
 
 _open_paths: set[Path] = set()
 _open_paths_lock = threading.Lock()
@@ -120,9 +127,25 @@ class Database:
                 session.close()
             native.close()
         except Exception as error:  # whatever the binding makes of a C++ exception
-            raise GraphError(f"the graph didn't close cleanly: {first_line(error)}") from error
+            raise GraphError(f"the graph didn't close cleanly: {engine_message(error)}") from error
         finally:
             _release(self.path)
+
+    def require_room(self) -> None:
+        """See that the disk has room for a commit; the engine ends the process in the midst of one that doesn't fit.
+
+        Raises:
+            GraphDiskFull: it hasn't.
+        """
+        if self.path is None:
+            return
+        free = shutil.disk_usage(self.path.parent).free
+        if free < ROOM_BYTES_MIN:
+            raise GraphDiskFull(
+                f"the disk of {self.path.name} has {free / 1_000_000:.1f} MB left, and a commit may take "
+                f"{ROOM_BYTES_MIN / 1_000_000:.1f} MB",
+                hint="make room; the fold goes on from where it stands",
+            )
 
     def log_bytes(self) -> int | None:
         """The size of the write-ahead log beside the file; None where there is none."""
@@ -172,9 +195,10 @@ def open_database(
     return Database(engine, path, read_only, is_new, native)
 
 
-def first_line(error: BaseException) -> str:
-    """The engine's message in one line; it likes to draw under the statement."""
-    return next(iter(str(error).strip().splitlines()), "") or type(error).__name__
+def engine_message(error: BaseException) -> str:
+    """The engine's whole message in one line: without the drawing of the statement, control characters escaped."""
+    text = _DRAWING.sub("", str(error)).strip() or type(error).__name__
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
 def database_files(path: Path) -> tuple[Path, ...]:
@@ -226,7 +250,7 @@ def _refuse_leftovers(path: Path, read_only: bool) -> None:
 
 
 def _not_opened(error: Exception, path: Path | None) -> GraphError:
-    message = first_line(error)
+    message = engine_message(error)
     if "could not set lock" in message.lower():
         return GraphBusy(message, hint="ask the process that holds the graph, or wait until it ends")
     name = "an in-memory graph" if path is None else path.name

@@ -6,18 +6,20 @@ indexed by their ends only once somebody asks for those of an end: most are neve
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, KeysView, Sequence
 from dataclasses import dataclass, field
-from operator import itemgetter
+from itertools import count
+from operator import eq, itemgetter
 from typing import ClassVar
 
 from forktrail_projectors.graph.checks import check_rows, edge_table, node_table
 from forktrail_projectors.graph.protocol import Cursor
 from forktrail_projectors.graph.schema import EDGE_TABLES, NODE_TABLES
-from forktrail_projectors.state import Changes, EdgeKey, EdgesKey, End, NodeId, NodeKey, Row, Value, edge_order
+from forktrail_projectors.state import Changes, EdgeKey, EdgesKey, End, Ends, NodeId, NodeKey, Row, Value, edge_order
 from forktrail_schemas.errors import GraphError, GraphUnavailable
 
 _Values = tuple[Value, ...]
+_Index = dict[End, dict[NodeId, list[NodeId]]]
 
 
 @dataclass(slots=True)
@@ -28,24 +30,28 @@ class _Relations:
     targets: list[NodeId] = field(default_factory=list)
     values: list[_Values] = field(default_factory=list)
     # By end and node, the nodes at the other end; None until the first question.
-    index: dict[End, dict[NodeId, list[NodeId]]] | None = None
+    index: _Index | None = None
 
-    def add(self, source: NodeId, target: NodeId, values: _Values) -> None:
-        self.sources.append(source)
-        self.targets.append(target)
-        self.values.append(values)
+    def add(self, ends: Collection[Ends], values: Iterable[_Values]) -> None:
+        self.sources.extend(source for source, _ in ends)
+        self.targets.extend(target for _, target in ends)
+        self.values.extend(values)
         if self.index is not None:
-            self.index["source"].setdefault(source, []).append(target)
-            self.index["target"].setdefault(target, []).append(source)
+            self._put_into(self.index, ends)
 
     def others(self, end: End, node: NodeId) -> list[NodeId]:
         """The nodes at the other end of the relations that have `node` at this one."""
         if self.index is None:
             self.index = {"source": {}, "target": {}}
-            for source, target in zip(self.sources, self.targets, strict=True):
-                self.index["source"].setdefault(source, []).append(target)
-                self.index["target"].setdefault(target, []).append(source)
+            self._put_into(self.index, zip(self.sources, self.targets, strict=True))
         return self.index[end].get(node, [])
+
+    @staticmethod
+    def _put_into(index: _Index, ends: Iterable[Ends]) -> None:
+        from_source, from_target = index["source"], index["target"]
+        for source, target in ends:
+            from_source.setdefault(source, []).append(target)
+            from_target.setdefault(target, []).append(source)
 
 
 class _Rows:
@@ -65,10 +71,22 @@ class _Rows:
             return self._by_number[id]
         return self._by_id.get(id)
 
-    def put(self, id: NodeId, values: _Values) -> None:
-        if id == len(self._by_number) and id not in self._by_id:
-            self._by_number.append(values)
-        elif isinstance(id, int) and 0 <= id < len(self._by_number):
+    def taken(self, ids: KeysView[NodeId]) -> set[NodeId]:
+        """Those of the ids that have a row."""
+        taken = self._by_id.keys() & ids
+        return taken | {id for id in ids if id in self} if self._by_number else taken
+
+    def add(self, ids: Collection[NodeId], rows: Iterable[_Values]) -> None:
+        """Add rows that aren't there."""
+        numbered = len(self._by_number)
+        if all(map(eq, ids, count(numbered))) and self._by_id.keys().isdisjoint(ids):
+            self._by_number.extend(rows)
+        else:
+            self._by_id.update(zip(ids, rows, strict=True))
+
+    def set(self, id: NodeId, values: _Values) -> None:
+        """Set a row that is there."""
+        if isinstance(id, int) and 0 <= id < len(self._by_number):
             self._by_number[id] = values
         else:
             self._by_id[id] = values
@@ -100,10 +118,13 @@ class MemoryGraph:
 
     def node(self, table: str, id: NodeId) -> Row | None:
         """The whole row of a node, a copy, or None where there is none."""
-        self._refuse_if_closed()
-        columns = node_table(table).columns
-        values = self._nodes[table].get(id)
-        return None if values is None else dict(zip(columns, values, strict=True))
+        rows = self._nodes.get(table)
+        if rows is None:
+            self._refuse_if_closed()
+            node_table(table)  # refuses
+            return None
+        values = rows.get(id)
+        return None if values is None else dict(zip(NODE_TABLES[table].columns, values, strict=True))
 
     def nodes(self, keys: Collection[NodeKey]) -> dict[NodeKey, Row]:
         """Whole rows of the nodes that exist; a row is a copy."""
@@ -130,11 +151,13 @@ class MemoryGraph:
         self._refuse_if_closed()
         check_rows(changes)
         self._check_existence(changes)
-        for (table, id), change in changes.nodes.items():
-            self._nodes[table].put(id, _VALUES[table](change.after))
-        for (name, source, target), row in changes.edges.items():
-            values = _VALUES[name](row)
-            self._relations[name, (source.table, target.table)].add(source.id, target.id, values)
+        for table, created in changes.created.items():
+            self._nodes[table].add(created.keys(), map(_VALUES[table], created.values()))
+        for table, changed in changes.changed.items():
+            for id, change in changed.items():
+                self._nodes[table].set(id, _VALUES[table](change.after))
+        for (table, *pair), joined in changes.joined.items():
+            self._relations[table, (pair[0], pair[1])].add(joined.keys(), map(_VALUES[table], joined.values()))
         self._cursor = cursor
 
     def rows(self) -> Iterator[tuple[NodeKey | EdgeKey, Row]]:
@@ -178,25 +201,28 @@ class MemoryGraph:
                     yield EdgeKey(key.table, NodeKey(source_table, source), key.node)
 
     def _check_existence(self, changes: Changes) -> None:
-        nodes = changes.nodes
-        for key, change in nodes.items():
-            if (change.before is None) == (key.id in self._nodes[key.table]):
-                raise GraphError(f"{key} {'exists' if change.before is None else 'does not exist'}")
-        for edge in changes.edges:
-            _, source, target = edge
-            if self._is_old(source, changes) and self._is_old(target, changes):
-                relations = self._relations[edge.table, (source.table, target.table)]
-                if target.id in relations.others("source", source.id):
-                    raise GraphError(f"{edge} exists")
+        for table, created in changes.created.items():
+            for id in self._nodes[table].taken(created.keys()):
+                raise GraphError(f"{NodeKey(table, id)} exists")
+        for table, changed in changes.changed.items():
+            for id in changed:
+                if id not in self._nodes[table]:
+                    raise GraphError(f"{NodeKey(table, id)} does not exist")
+        for (table, source, target), joined in changes.joined.items():
+            old_sources = self._old_ends(source, {one for one, _ in joined}, changes)
+            old_targets = self._old_ends(target, {other for _, other in joined}, changes)
+            relations = self._relations[table, (source, target)]
+            for one, other in joined:
+                if one in old_sources and other in old_targets and other in relations.others("source", one):
+                    raise GraphError(f"{EdgeKey(table, NodeKey(source, one), NodeKey(target, other))} exists")
 
-    def _is_old(self, node: NodeKey, changes: Changes) -> bool:
-        """Whether a node was there before the changes; raises where it isn't even after them."""
-        change = changes.nodes.get(node)
-        if change is not None:
-            return change.before is not None
-        if node.id not in self._nodes[node.table]:
-            raise GraphError(f"{node}, an end of a relation, does not exist")
-        return True
+    def _old_ends(self, table: str, ids: set[NodeId], changes: Changes) -> set[NodeId]:
+        """Those of the nodes that were there before the changes; raises where one isn't there even after them."""
+        old = ids.difference(changes.created.get(table, ()))
+        for id in old:
+            if id not in self._nodes[table]:
+                raise GraphError(f"{NodeKey(table, id)}, an end of a relation, does not exist")
+        return old
 
     def _refuse_if_closed(self) -> None:
         if self._closed:

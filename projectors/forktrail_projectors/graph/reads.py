@@ -96,7 +96,8 @@ def plain(value: object) -> object:
 
     A node or relation becomes a dict of `_label` and the columns of its table (the engine adds those of all tables that
     the pattern could have matched); a path one of `_nodes` and `_rels`. Sums come from the engine as decimals and are
-    made integers again. Times, durations, UUIDs, bytes (hex) and numbers that JSON lacks become strings.
+    made integers again. Times, durations, UUIDs and bytes (hex) become strings; so do the numbers that JSON lacks:
+    NaN, Infinity and -Infinity.
     """
     if value is None or isinstance(value, (str, bool, int)):
         return value
@@ -105,12 +106,19 @@ def plain(value: object) -> object:
     if isinstance(value, dict):
         return _plain_dict(value)
     if isinstance(value, float):
-        return value if math.isfinite(value) else str(value)
+        return value if math.isfinite(value) else _named_number(value)
     if isinstance(value, Decimal):
         return int(value) if value == value.to_integral_value() else str(value)
     if isinstance(value, (date, datetime)):
         return value.isoformat()
     return value.hex() if isinstance(value, bytes) else str(value)
+
+
+def _named_number(value: float) -> str:
+    """The name of a number that JSON lacks, as JavaScript and XML Schema spell it but for the latter's INF."""
+    if math.isnan(value):
+        return "NaN"
+    return "Infinity" if value > 0 else "-Infinity"
 
 
 def _plain_dict(value: dict[Any, Any]) -> dict[str, object]:

@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import re
+import time
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
 from forktrail_projectors.graph.arrow import ArrowTable
-from forktrail_projectors.graph.engine import Connection, Database, Plan, Result, first_line
+from forktrail_projectors.graph.engine import Connection, Database, Plan, Result, engine_message
 from forktrail_projectors.graph.protocol import Table
 from forktrail_projectors.graph.reads import plain
 from forktrail_projectors.graph.writes import Statement
 from forktrail_projectors.state import Value
-from forktrail_schemas.errors import GraphError, InvalidInput
+from forktrail_schemas.errors import GraphError, GraphHung, InvalidInput
 
 # A plan takes 15 to 70 KiB; the engine keeps one for each text and mix of parameter types.
 PLANS_MAX = 500
 ROWS_PER_FETCH = 1_000
 _WIDTHS = (7, 8, 15, 16, 31, 32, 64)
 ROWS_PER_ARROW_CHUNK = 1 << 16
+
+# A query that isn't over so long after its time keeps whoever waits for it no longer: while the engine plans, and in
+# some of its operators, it looks neither at the time nor at whether it was interrupted.
+GRACE_SECONDS = 0.25
+# How long a close waits for queries that it interrupts.
+END_SECONDS = 0.5
+_LOOK_SECONDS = 0.02
 
 # How the engine's messages begin where the statement isn't to blame.
 _ENGINE_FAULTS = (
@@ -34,6 +42,8 @@ _ENGINE_FAULTS = (
     "std::bad_alloc",
     "bad allocation",
 )
+# What it makes of an empty list as a parameter, where nothing else says what the list is of.
+_UNTYPED_LIST = "create a vector with ANY type"
 
 
 class Session:
@@ -41,6 +51,7 @@ class Session:
 
     Attributes:
         outdated: its plans are; it isn't to be used again.
+        busy: the engine is at work on a statement of it.
     """
 
     def __init__(self, database: Database) -> None:
@@ -49,6 +60,8 @@ class Session:
         self._plans: dict[tuple[object, ...], Plan] = {}
         self._texts: set[str] = set()
         self.outdated = False
+        self.busy = False
+        self._interrupted = False
 
     def run(self, cypher: str, parameters: Mapping[str, Any] | None = None) -> list[list[Any]]:
         """Run one statement of ours and fetch its whole answer.
@@ -56,16 +69,8 @@ class Session:
         Raises:
             GraphError: with the engine's message.
         """
-        try:
-            result = self._execute(self._plan(cypher, parameters) if parameters else cypher, parameters)
-            try:
-                return result.get_all()
-            finally:
-                result.close()
-        except GraphError:
-            raise
-        except Exception as error:  # the engine raises whatever its binding makes of a C++ exception
-            raise GraphError(first_line(error)) from error
+        with self._result(lambda: self._plan(cypher, parameters) if parameters else cypher, parameters) as result:
+            return result.get_all()
 
     def load(self, cypher: str, rows: ArrowTable) -> list[list[Any]]:
         """Run one statement of ours that takes rows FROM $rows, and fetch its whole answer.
@@ -73,17 +78,10 @@ class Session:
         Raises:
             GraphError: with the engine's message.
         """
-        try:
-            plan = self._prepared(cypher, {"rows": rows})  # made for these rows alone, so it isn't kept
-            result = self._execute(plan, {"rows": rows})
-            try:
-                return result.get_all()
-            finally:
-                result.close()
-        except GraphError:
-            raise
-        except Exception as error:  # as above
-            raise GraphError(first_line(error)) from error
+        given = {"rows": rows}
+        # The plan is made for these rows alone, so it isn't kept.
+        with self._result(lambda: self._prepared(cypher, given), given) as result:
+            return result.get_all()
 
     def write(self, statements: Iterable[Statement]) -> None:
         """Run statements of a commit, in the transaction that is open, as long as each does what it is expected to.
@@ -105,16 +103,8 @@ class Session:
         Raises:
             GraphError: with the engine's message.
         """
-        try:
-            result = self._execute(cypher, None)
-            try:
-                return result.get_as_arrow(ROWS_PER_ARROW_CHUNK)
-            finally:
-                result.close()
-        except GraphError:
-            raise
-        except Exception as error:  # as above
-            raise GraphError(first_line(error)) from error
+        with self._result(lambda: cypher) as result:
+            return result.get_as_arrow(ROWS_PER_ARROW_CHUNK)
 
     def stream(self, cypher: str) -> Iterator[list[Any]]:
         """Run one statement of ours and fetch its answer piece by piece.
@@ -122,17 +112,9 @@ class Session:
         Raises:
             GraphError: with the engine's message.
         """
-        try:
-            result = self._execute(cypher, None)
-            try:
-                while result.has_next():
-                    yield from result.get_n(ROWS_PER_FETCH)
-            finally:
-                result.close()
-        except GraphError:
-            raise
-        except Exception as error:  # as above
-            raise GraphError(first_line(error)) from error
+        with self._result(lambda: cypher) as result:
+            while result.has_next():
+                yield from result.get_n(ROWS_PER_FETCH)
 
     def answer(self, cypher: str, parameters: Mapping[str, Value], timeout_ms: int | None) -> Table:
         """Run one statement of a user's; the transaction around it decides what it may do.
@@ -142,19 +124,25 @@ class Session:
             GraphError: the engine failed, or the time ran out (code `query_timeout`).
         """
         given = {name: list(value) if isinstance(value, tuple) else value for name, value in parameters.items()}
+        deadline = None if timeout_ms is None else time.monotonic() + timeout_ms / 1000
+        self._interrupted = False
         try:
             self._connected().set_query_timeout(timeout_ms or 0)
             result = self._execute(cypher, given)
             try:
                 columns = tuple(_readable(name) for name in result.get_column_names())
-                return Table(columns, [tuple(plain(value) for value in row) for row in result.get_all()])
+                return Table(columns, self._fetched(result, deadline))
             finally:
                 result.close()
         except Exception as error:  # as above
             raise _blamed(error, cypher) from error
 
     def interrupt(self) -> None:
-        """Make the statement that runs now in another thread fail; while the engine still plans it, nothing happens."""
+        """Make the statement that runs now in another thread fail.
+
+        While the engine plans it, and in some of its operators, nothing happens: call again until it has ended.
+        """
+        self._interrupted = True
         connection = self._connection
         if connection is not None:
             with suppress(RuntimeError, AttributeError):  # it has just ended; kuzu has none left to call then
@@ -190,13 +178,43 @@ class Session:
         if connection is not None:
             connection.close()
 
+    @contextmanager
+    def _result(
+        self, statement: Callable[[], str | Plan], parameters: Mapping[str, Any] | None = None
+    ) -> Iterator[Result]:
+        """The answer to a statement of ours, closed at the end; whatever fails meanwhile is a GraphError."""
+        try:
+            result = self._execute(statement(), parameters)
+            try:
+                yield result
+            finally:
+                result.close()
+        except GraphError:
+            raise
+        except Exception as error:  # the engine raises whatever its binding makes of a C++ exception
+            raise GraphError(engine_message(error)) from error
+
     def _execute(self, statement: str | Plan, parameters: Mapping[str, Any] | None) -> Result:
         if parameters and isinstance(statement, str):
             self._texts.add(statement)
-        result = self._connected().execute(statement, dict(parameters) if parameters else None)
+        connection = self._connected()
+        self.busy = True
+        try:
+            result = connection.execute(statement, dict(parameters) if parameters else None)
+        finally:
+            self.busy = False
         if isinstance(result, list):
             raise GraphError("the engine took one statement for several")
         return result
+
+    def _fetched(self, result: Result, deadline: float | None) -> list[tuple[object, ...]]:
+        """All rows of an answer, fit for JSON; millions take their time, and the engine's own limit is past by then."""
+        rows: list[tuple[object, ...]] = []
+        while result.has_next():
+            if self._interrupted or (deadline is not None and time.monotonic() >= deadline):
+                raise out_of_time()
+            rows += [tuple(plain(value) for value in row) for row in result.get_n(ROWS_PER_FETCH)]
+        return rows
 
     def _plan(self, cypher: str, parameters: Mapping[str, Any]) -> Plan:
         """The plan of a text for values like these.
@@ -258,7 +276,18 @@ class Sessions:
                 self._drop(self._idle.pop())
 
     def close(self) -> None:
-        """End all of them; a query that runs in another thread is interrupted."""
+        """End all of them; a query that runs in another thread is interrupted until it ends.
+
+        Raises:
+            GraphHung: one doesn't.
+        """
+        deadline = time.monotonic() + END_SECONDS
+        while busy := [session for session in list(self._all) if session.busy]:
+            if time.monotonic() >= deadline:
+                raise GraphHung("a query runs on, whatever the engine is told", hint="it ends with this process")
+            for session in busy:
+                session.interrupt()
+            time.sleep(_LOOK_SECONDS)
         for session in list(self._all):
             self._drop(session)
         self._idle.clear()
@@ -267,6 +296,11 @@ class Sessions:
         with suppress(ValueError):  # `close` came first
             self._all.remove(session)
         session.close()
+
+
+def out_of_time() -> GraphError:
+    """The error of a query that took longer than it may, or that somebody ended."""
+    return GraphError("the query ran out of time", code="query_timeout", hint="ask for less, or allow it more time")
 
 
 def _width(value: int) -> tuple[bool, int]:
@@ -281,13 +315,15 @@ def _readable(column: str) -> str:
 
 
 def _blamed(error: Exception, cypher: str) -> GraphError | InvalidInput:
-    message = first_line(error)
+    message = engine_message(error)
     if isinstance(error, GraphError):
         return error
     if message.startswith("Interrupted"):
-        return GraphError("the query ran out of time", code="query_timeout", hint="ask for less, or allow it more time")
+        return out_of_time()
     if isinstance(error, MemoryError) or message.startswith(_ENGINE_FAULTS):
         return GraphError(message)
+    if _UNTYPED_LIST in message:
+        return InvalidInput("an empty list has no type there", hint="leave the parameter out and write [] itself")
     hint = "CALL show_tables() RETURN name lists the tables, CALL table_info('Finding') RETURN * the columns of one"
     if "read-only" in message:
         hint = "nothing is written through a query; facts come in as events"

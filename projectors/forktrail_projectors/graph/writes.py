@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from forktrail_projectors.graph.arrow import ArrowTable, table_of
 from forktrail_projectors.graph.schema import EDGE_TABLES, NODE_TABLES, ColumnType
-from forktrail_projectors.state import Changes, EdgeKey, NodeKey, Row, Value
+from forktrail_projectors.state import Changes, EdgeKey, Ends, NodeChange, NodeId, NodeKey, Row, Value
 
 ROWS_PER_STATEMENT = 5_000
 # From so many values on, what an Arrow table saves is more than the millisecond that planning for it takes.
@@ -88,31 +88,26 @@ class _Input:
 
 def statements(changes: Changes, edges_per_statement: int = ROWS_PER_STATEMENT) -> Iterator[Statement]:
     """The statements that write the changes, in the order to run them; the changes have passed `check_rows`."""
-    for edge in changes.edges:
-        if not _is_new(changes, edge.source) and not _is_new(changes, edge.target):
-            yield _edge_must_be_new(edge)
-
-    created: defaultdict[str, list[Row]] = defaultdict(list)
-    changed: defaultdict[tuple[str, tuple[str, ...]], list[Row]] = defaultdict(list)
-    for key, change in changes.nodes.items():
-        if change.before is None:
-            created[key.table].append(change.after)
-        elif names := changed_columns(change.before, change.after):
-            changed[key.table, names].append(change.after)
-    for table, rows in created.items():
-        for chunk in _chunks(rows, _list_columns(table), ROWS_PER_STATEMENT):
+    for tables, joined in changes.joined.items():
+        new_sources, new_targets = (changes.created.get(table, {}) for table in tables[1:])
+        for source, target in joined:
+            if source not in new_sources and target not in new_targets:
+                yield _edge_must_be_new(*tables, source, target)
+    for table, created in changes.created.items():
+        for chunk in _chunks(list(created.values()), _list_columns(table), ROWS_PER_STATEMENT):
             yield _create_nodes(table, chunk)
-    for (table, names), rows in changed.items():
-        lists = [name for name in _list_columns(table) if name in names]
-        for chunk in _chunks(rows, lists, ROWS_PER_STATEMENT):
-            yield _set_columns(table, names, chunk)
-
-    joined: defaultdict[tuple[str, str, str], list[tuple[EdgeKey, Row]]] = defaultdict(list)
-    for edge, row in changes.edges.items():
-        joined[edge.table, edge.source.table, edge.target.table].append((edge, row))
-    for members in joined.values():
-        for part in _batches(members, edges_per_statement):
-            yield _create_edges(part)
+    for table, changed in changes.changed.items():
+        by_columns: defaultdict[tuple[str, ...], list[Row]] = defaultdict(list)
+        for change in changed.values():
+            if names := changed_columns(change):
+                by_columns[names].append(change.after)
+        for names, rows in by_columns.items():
+            lists = [name for name in _list_columns(table) if name in names]
+            for chunk in _chunks(rows, lists, ROWS_PER_STATEMENT):
+                yield _set_columns(table, names, chunk)
+    for tables, joined in changes.joined.items():
+        for part in _batches(list(joined.items()), edges_per_statement):
+            yield _create_edges(*tables, part)
 
 
 def edges_per_statement(engine: str) -> int:
@@ -120,8 +115,10 @@ def edges_per_statement(engine: str) -> int:
     return 1 if engine == "kuzu" else ROWS_PER_STATEMENT
 
 
-def changed_columns(before: Row, after: Row) -> tuple[str, ...]:
-    """Names of the columns that differ."""
+def changed_columns(change: NodeChange) -> tuple[str, ...]:
+    """Names of the columns that differ in a node that was there."""
+    before, after = change
+    assert before is not None
     return tuple(name for name, value in after.items() if before[name] != value)
 
 
@@ -150,38 +147,33 @@ def _set_columns(table: str, names: Sequence[str], rows: Sequence[Row]) -> State
     return taken.statement(cypher, len(rows), f"a changed node of {table} does not exist")
 
 
-def _create_edges(members: Sequence[tuple[EdgeKey, Row]]) -> Statement:
-    edge, joins = members[0][0], EDGE_TABLES[members[0][0].table]
-    taken = _Input(len(members), 2 + len(joins.columns))
-    source = taken.add("source", _key_type(edge.source.table), [edge.source.id for edge, _ in members])
-    target = taken.add("target", _key_type(edge.target.table), [edge.target.id for edge, _ in members])
-    values = taken.add_columns(joins.columns, [row for _, row in members])
+def _create_edges(table: str, source_table: str, target_table: str, members: Sequence[tuple[Ends, Row]]) -> Statement:
+    columns = EDGE_TABLES[table].columns
+    taken = _Input(len(members), 2 + len(columns))
+    source = taken.add("source", _key_type(source_table), [ends[0] for ends, _ in members])
+    target = taken.add("target", _key_type(target_table), [ends[1] for ends, _ in members])
+    values = taken.add_columns(columns, [row for _, row in members])
     start, between = taken.start(), ""
     if taken.many:
         carried = taken.carried("source", "target")
         start = f"{start}WITH {_listed(carried, f'{source} AS s', f'{target} AS t')} "
         source, target, between = "s", "t", f"WITH {_listed(carried, 'a', 't')} "
     cypher = (
-        f"{start}{_match('a', edge.source.table, source)} {between}{_match('b', edge.target.table, target)}"
-        f" CREATE (a)-[:{quote(edge.table)} {_map(values)}]->(b) RETURN count(*)"
+        f"{start}{_match('a', source_table, source)} {between}{_match('b', target_table, target)}"
+        f" CREATE (a)-[:{quote(table)} {_map(values)}]->(b) RETURN count(*)"
     )
-    return taken.statement(cypher, len(members), f"an end of a new {edge.table} does not exist")
+    return taken.statement(cypher, len(members), f"an end of a new {table} does not exist")
 
 
-def _edge_must_be_new(edge: EdgeKey) -> Statement:
+def _edge_must_be_new(table: str, source_table: str, target_table: str, source: NodeId, target: NodeId) -> Statement:
     """Needed only between two nodes that were there before; the engine would add a second relation without a word."""
-    source, target = NODE_TABLES[edge.source.table], NODE_TABLES[edge.target.table]
+    source_key, target_key = NODE_TABLES[source_table].key, NODE_TABLES[target_table].key
     cypher = (
-        f"MATCH (a:{quote(source.name)})-[:{quote(edge.table)}]->(b:{quote(target.name)})"
-        f" WHERE a.{quote(source.key)} = $source AND b.{quote(target.key)} = $target RETURN count(*)"
+        f"MATCH (a:{quote(source_table)})-[:{quote(table)}]->(b:{quote(target_table)})"
+        f" WHERE a.{quote(source_key)} = $source AND b.{quote(target_key)} = $target RETURN count(*)"
     )
-    ends = {"source": edge.source.id, "target": edge.target.id}
-    return Statement(cypher, ends, expected=0, complaint=f"{edge} exists")
-
-
-def _is_new(changes: Changes, key: NodeKey) -> bool:
-    change = changes.nodes.get(key)
-    return change is not None and change.before is None
+    edge = EdgeKey(table, NodeKey(source_table, source), NodeKey(target_table, target))
+    return Statement(cypher, {"source": source, "target": target}, expected=0, complaint=f"{edge} exists")
 
 
 def _list_columns(table: str) -> list[str]:

@@ -61,11 +61,13 @@ def check_signature(data: bytes, envelope: bytes, packet: Packet, signer: str | 
         signer: whose it has to be: a holder's name, or a key id; None takes any key of the run.
 
     Raises:
-        InvalidInput: the envelope is none (code `bad_signature`).
-        Corruption: it is not a packet's, not over these bytes, by a key that the run doesn't know or has revoked, or by
-            another than the one asked for (code `signature_invalid`).
+        Corruption: the envelope is none, not a packet's, not over these bytes, by a key that the run doesn't know or
+            has revoked, or by another than the one asked for (code `signature_invalid`).
     """
-    signature = parse_signature(envelope)
+    try:
+        signature = parse_signature(envelope)
+    except InvalidInput as error:
+        raise _refused(f"it is {error.message}") from error
     if signature.payload_type != PACKET_PAYLOAD_TYPE:
         raise _refused(f"its payload type is {signature.payload_type}, a packet's is {PACKET_PAYLOAD_TYPE}")
     key = _registered(packet, signature.key_id)

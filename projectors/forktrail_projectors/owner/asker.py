@@ -8,6 +8,7 @@
     query     cypher, parameters, timeout_ms    columns; items: rows
     check                                 sound
     rebuild                               next_offset
+    let_go                                nothing; an owner that doesn't mean to stay then ends
 
 A question with `as_of` is answered from the graph at that offset, or not at all.
 """
@@ -21,7 +22,7 @@ from dataclasses import asdict
 from itertools import chain, islice
 
 from forktrail_projectors import digest
-from forktrail_projectors.owner.frames import ANSWER_BYTES_MAX, Frame, chunks, frame_bytes
+from forktrail_projectors.owner.frames import Frame, answer_bytes, chunks
 from forktrail_projectors.owner.gate import Hold
 from forktrail_projectors.owner.messages import edges_keys, error_json, node_keys, values_of
 from forktrail_projectors.owner.owned import Owned
@@ -50,6 +51,7 @@ class Asker:
             "query": self._query,
             "check": self._check,
             "rebuild": self._rebuild,
+            "let_go": self._let_go,
         }
 
     def answer(self, request: Frame) -> Iterator[bytes]:
@@ -65,9 +67,9 @@ class Asker:
             items, done = question(request)
             yield from chunks(items)
         except ForktrailError as error:
-            yield frame_bytes({"error": error_json(error)}, ANSWER_BYTES_MAX)
+            yield answer_bytes({"error": error_json(error)})
         else:
-            yield frame_bytes({"done": done}, ANSWER_BYTES_MAX)
+            yield answer_bytes({"done": done})
 
     def leave(self) -> None:
         """The client is gone: end what is done for it. May be called again, until the answer ends."""
@@ -143,6 +145,10 @@ class Asker:
 
     def _rebuild(self, request: Frame) -> tuple[Items, Frame]:
         return (), {"next_offset": self._owned.rebuild(self._is_gone).next_offset}
+
+    def _let_go(self, request: Frame) -> tuple[Items, Frame]:
+        self._owned.let_go.set()
+        return (), {}
 
     @contextmanager
     def _still(self, request: Frame) -> Iterator[Projection]:

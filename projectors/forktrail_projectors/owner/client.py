@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import threading
+import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,15 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from forktrail_projectors.graph.protocol import Table
-from forktrail_projectors.owner.frames import (
-    ANSWER_BYTES_MAX,
-    HEADER,
-    REQUEST_BYTES_MAX,
-    Frame,
-    body_length,
-    frame_bytes,
-    frame_of,
-)
+from forktrail_projectors.graph.session import GRACE_SECONDS, out_of_time
+from forktrail_projectors.owner.frames import ANSWER_BYTES_MAX, HEADER, Frame, body_length, frame_of, request_bytes
 from forktrail_projectors.owner.messages import (
     PROTOCOL,
     SILENCE_SECONDS,
@@ -38,6 +32,7 @@ from forktrail_projectors.view import Position
 from forktrail_schemas.errors import GraphBusy, GraphError
 
 CONNECT_SECONDS = 5.0
+_PATIENCE_SECONDS_MIN = 0.001  # 0 would mean not to wait at all
 
 Dial = Callable[[], socket.socket]
 
@@ -82,8 +77,8 @@ class Connection:
         """
         self._socket = sock
         self._cut = False
+        self._deadline: float | None = None
         self.idle = True
-        sock.settimeout(SILENCE_SECONDS)
         try:
             self.greeting = self._receive()
             _check_greeting(self.greeting, run)
@@ -91,15 +86,21 @@ class Connection:
             self.close()
             raise
 
-    def ask(self, request: Frame) -> Answer:
+    def ask(self, request: Frame, within_seconds: float | None = None) -> Answer:
         """Put a question and wait for the whole answer.
+
+        Args:
+            within_seconds: how long to wait in all, whatever the owner does; None is as long as it says it is at work.
 
         Raises:
             OwnerGone: the connection ended before the answer did.
+            GraphError: the time ran out (code `query_timeout`).
             ForktrailError: whatever the owner says went wrong.
         """
-        data = frame_bytes(request, REQUEST_BYTES_MAX)
+        data = request_bytes(request)
+        self._deadline = None if within_seconds is None else time.monotonic() + within_seconds
         self.idle = False
+        self._socket.settimeout(self._patience())
         try:
             self._socket.sendall(data)
         except OSError as error:
@@ -132,9 +133,12 @@ class Connection:
         data = bytearray(count)
         view, filled = memoryview(data), 0
         while filled < count:
+            self._socket.settimeout(self._patience())
             try:
                 received = self._socket.recv_into(view[filled:])
             except TimeoutError as error:
+                if self._deadline is not None and time.monotonic() >= self._deadline:
+                    raise out_of_time() from error
                 raise GraphBusy(
                     "the process that owns the graph doesn't answer", hint="see what it does, or stop it"
                 ) from error
@@ -144,6 +148,12 @@ class Connection:
                 raise self._ended()
             filled += received
         return bytes(data)
+
+    def _patience(self) -> float:
+        """Seconds to wait for a byte."""
+        if self._deadline is None:
+            return SILENCE_SECONDS
+        return min(SILENCE_SECONDS, max(_PATIENCE_SECONDS_MIN, self._deadline - time.monotonic()))
 
     def _ended(self) -> Exception:
         if self._cut:
@@ -236,7 +246,8 @@ class OwnerView:
     ) -> Table:
         """See `GraphView`."""
         request: Frame = {"do": "query", "cypher": cypher, "parameters": dict(parameters or {})}
-        answer = self._ask(self._steady(request | {"timeout_ms": timeout_ms}))
+        within_seconds = None if timeout_ms is None else timeout_ms / 1000 + GRACE_SECONDS
+        answer = self._ask(self._steady(request | {"timeout_ms": timeout_ms}), within_seconds)
         return Table(tuple(answer.done["columns"]), [tuple(row) for row in answer.items])
 
     def nodes(self, keys: Collection[NodeKey]) -> dict[NodeKey, Row]:
@@ -249,6 +260,10 @@ class OwnerView:
         sent = [[key.table, key.end, [*key.node]] for key in asked]
         return found_edges(asked, self._ask(self._steady({"do": "edges", "keys": sent})).items)
 
+    def let_go(self) -> None:
+        """Ask an owner that doesn't mean to stay to let go of the graph at once; one that stays does nothing."""
+        self._ask({"do": "let_go"})
+
     def cancel(self) -> None:
         """End the questions that are asked through this view now, whatever thread waits for them."""
         with self._lock:
@@ -257,12 +272,14 @@ class OwnerView:
             connection.cut()
 
     def close(self) -> None:
-        """Let go of all connections."""
+        """Let go of all connections; questions that other threads still ask end."""
         with self._lock:
             self._closed = True
-            connections = [*self._idle, *self._busy]
+            idle, busy = list(self._idle), list(self._busy)
             self._idle.clear()
-        for connection in connections:
+        for connection in busy:  # whoever waits on it closes it: until then, a mere close wouldn't reach the owner
+            connection.cut()
+        for connection in idle:
             connection.close()
         if self._reader is not None:
             self._reader.close()
@@ -270,10 +287,10 @@ class OwnerView:
     def _steady(self, request: Frame) -> Frame:
         return request if self._live else request | {"as_of": self.next_offset}
 
-    def _ask(self, request: Frame) -> Answer:
+    def _ask(self, request: Frame, within_seconds: float | None = None) -> Answer:
         connection = self._taken()
         try:
-            return connection.ask(request)
+            return connection.ask(request, within_seconds)
         finally:
             self._given_back(connection)
 

@@ -9,14 +9,16 @@ from contextlib import suppress
 
 from forktrail_producers.kafka import Topics, require_listening
 from forktrail_projectors.graph.cypher import CypherGraph
+from forktrail_projectors.graph.engine import LOG_BYTES_REPLAYED_MAX
+from forktrail_projectors.opener import Opener, cannot_be_folded_on
 from forktrail_projectors.owner.log import StoppableReader, Stopped
 from forktrail_projectors.owner.owned import Owned
 from forktrail_projectors.owner.progress import Progress
-from forktrail_projectors.projection import Opener, Projection, cannot_be_folded_on
+from forktrail_projectors.projection import Projection
 from forktrail_projectors.reader import LogReader
 from forktrail_projectors.record import LogRecord, Verdict
 from forktrail_projectors.view import Say
-from forktrail_schemas.errors import ForktrailError, GraphError, LogUnavailable, NotFound
+from forktrail_schemas.errors import ForktrailError, GraphBusy, GraphDiskFull, GraphError, LogUnavailable, NotFound
 from forktrail_schemas.events import RunClosed
 from forktrail_schemas.topics import run_topic
 
@@ -26,6 +28,8 @@ RETRY_SECONDS = 0.5
 GONE_SECONDS = 5.0
 # How long a stop waits for what Kafka was asked.
 STOP_SECONDS = 1.0
+# After so long without a record, a write-ahead log goes into the file that a kill would leave to be replayed.
+IDLE_SECONDS = 10.0
 # Kafka's absence is said once in so long.
 AWAY_SECONDS = 30.0
 
@@ -70,6 +74,8 @@ class Follower:
         self._topics: Topics | None = None
         self._graph: CypherGraph | None = None
         self._looked_at = self._said_away_at = self._failed_at = float("-inf")
+        self._seen = 0
+        self._moved_at = time.monotonic()
         self._rebuilt_after_failure = False
         self._thread = threading.Thread(target=self._work, name="forktrail-fold", daemon=True)
 
@@ -83,7 +89,11 @@ class Follower:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop between two batches, and close the graph."""
+        """Stop between two batches, and close the graph.
+
+        Raises:
+            GraphHung: a client's query runs on, whatever the engine is told.
+        """
         self._stopping.set()
         self._owned.gate.clear()
         if self._thread.ident is not None:
@@ -130,9 +140,9 @@ class Follower:
         """What to do about a graph over which the engine failed: open it anew, if that doesn't help rebuild it, once.
 
         Raises:
-            GraphError: that didn't help either.
+            GraphError: that didn't help either, or the disk is full.
         """
-        if self._stopping.is_set() or self._rebuilt_after_failure:
+        if self._stopping.is_set() or self._rebuilt_after_failure or isinstance(error, GraphDiskFull):
             raise error
         if next_offset == self._failed_at:
             self._rebuilt_after_failure = True
@@ -177,9 +187,20 @@ class Follower:
         if end < projection.next_offset:
             raise LogUnavailable(f"the log of {self._run} ends at {end} now", run=self._run)
         self._looked_at = time.monotonic()
+        if projection.next_offset != self._seen:
+            self._seen, self._moved_at = projection.next_offset, self._looked_at
+        elif self._looked_at - self._moved_at >= IDLE_SECONDS:
+            self._tidy(projection.graph)
         line = self._progress.line(self._looked_at, projection.next_offset, end)
         if line is not None:
             self._say(line)
+
+    def _tidy(self, graph: CypherGraph) -> None:
+        """Run CHECKPOINT if it is worth it, now that nobody waits for a record to be folded."""
+        if graph.log_bytes() > LOG_BYTES_REPLAYED_MAX:
+            with suppress(GraphBusy), self._owned.gate.writing():  # on kuzu, a query of a client stands in its way
+                graph.checkpoint()
+        self._moved_at = self._looked_at
 
     def _reconnected(self, error: LogUnavailable | NotFound) -> str | None:
         """Wait until the log answers, and check the graph against it; returns why it must be rebuilt, if it must.

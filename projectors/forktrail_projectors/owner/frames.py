@@ -47,6 +47,24 @@ def frame_bytes(frame: Frame, bytes_max: int) -> bytes:
     return HEADER.pack(len(body), kind) + body
 
 
+def request_bytes(request: Frame) -> bytes:
+    """A request as it goes over the socket.
+
+    Raises:
+        InvalidInput: as for `frame_bytes`.
+    """
+    return frame_bytes(request, REQUEST_BYTES_MAX)
+
+
+def answer_bytes(answer: Frame) -> bytes:
+    """A frame of an answer as it goes over the socket.
+
+    Raises:
+        InvalidInput: as for `frame_bytes`.
+    """
+    return frame_bytes(answer, ANSWER_BYTES_MAX)
+
+
 def body_length(header: bytes, bytes_max: int) -> tuple[int, int]:
     """The length and kind of the body that a header announces.
 

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 
-from forktrail_projectors.lock import WAIT_SECONDS, holder, owned
+from forktrail_projectors.lock import WAIT_SECONDS, owned
+from forktrail_projectors.opener import Opener
 from forktrail_projectors.owner.address import listening
-from forktrail_projectors.owner.client import OwnerView, dial
+from forktrail_projectors.owner.client import OwnerView
 from forktrail_projectors.owner.follower import Follower
 from forktrail_projectors.owner.letters import LetterWriter
 from forktrail_projectors.owner.log import LogEnd
 from forktrail_projectors.owner.messages import OwnerGone
 from forktrail_projectors.owner.owned import Owned
 from forktrail_projectors.owner.server import Server
-from forktrail_projectors.projection import Opener, graph_file, lock_file
+from forktrail_projectors.owner.turn import owner_of
+from forktrail_projectors.projection import graph_file, lock_file
 from forktrail_projectors.view import Position, Say
 from forktrail_schemas.errors import GraphBusy, GraphError
 from forktrail_schemas.settings import Settings
@@ -71,7 +74,8 @@ def own(
 
     Args:
         rebuild: make it anew from the log first.
-        stays: False if this process lets go soon, so that another which wants to stay had better wait.
+        stays: False if this process lets go soon, and at once where another asks for the graph that wants to stay;
+            whoever asks this one is then told OwnerGone.
         say: takes each line about what is set aside, and how the fold fares; from another thread too.
 
     Raises:
@@ -89,8 +93,8 @@ def own(
         letters = LetterWriter(settings.bootstrap_servers, state, path.with_suffix(LETTERS_SUFFIX), say)
         follower = Follower(settings.bootstrap_servers, run, opener_of, state, say, letters.folded)
         # Only now is it known that there is such a run, so that no lock file is made for one that isn't.
-        refuse = partial(_refuse_owned, settings, run)
-        lock = stack.enter_context(owned(lock_file(settings, run), wait_seconds, while_waiting=refuse))
+        ask = partial(_ask_for_turn, settings, run, stays)
+        lock = stack.enter_context(owned(lock_file(settings, run), wait_seconds, while_waiting=ask))
         stack.callback(follower.stop)
         follower.start(rebuild=rebuild)
         stack.callback(letters.stop)
@@ -99,19 +103,62 @@ def own(
         lock.name_socket(address)
         stack.callback(lock.name_socket, None)
         stack.callback(state.closed, for_good=True)
+        holding = _Holding(stack.pop_all(), state, say)
+    if not stays:
+        holding.let_go_when_asked()
+    try:
         yield Owner(settings, state, server, address)
+    finally:
+        holding.end()
 
 
-def _refuse_owned(settings: Settings, run: str) -> None:
-    """Raise GraphBusy where the process that holds the graph means to keep it."""
-    found = holder(lock_file(settings, run))
-    if found is None or found.socket is None:
+class _Holding:
+    """All that an owner holds; it ends once, with its block or before."""
+
+    def __init__(self, stack: ExitStack, state: Owned, say: Say) -> None:
+        self._stack = stack
+        self._state = state
+        self._say = say
+        self._lock = threading.Lock()
+
+    def end(self) -> None:
+        """End it, or wait for whoever does.
+
+        Raises:
+            GraphError: the graph didn't close.
+        """
+        with self._lock:
+            self._stack.close()
+        self._state.let_go.set()
+
+    def let_go_when_asked(self) -> None:
+        """End it in a thread of its own where another process asks for the graph."""
+        threading.Thread(target=self._wait_and_end, name="forktrail-let-go", daemon=True).start()
+
+    def _wait_and_end(self) -> None:
+        self._state.let_go.wait()
+        try:
+            self.end()
+        except GraphError as error:
+            self._say(str(error))
+
+
+def _ask_for_turn(settings: Settings, run: str, stays: bool) -> None:
+    """Raise GraphBusy where the process that holds the graph means to keep it; one that doesn't is asked to let go.
+
+    Args:
+        stays: whether this process means to keep it; else it waits until the other lets go by itself.
+    """
+    view = owner_of(lock_file(settings, run), run, settings.bootstrap_servers)
+    if view is None:
         return
     try:
-        view = OwnerView(partial(dial, found.socket), run, settings.bootstrap_servers, wait_seconds=0.0)
-    except OwnerGone:
-        return
-    view.close()
+        if stays and not view.stays:
+            view.let_go()
+    except OwnerGone:  # it has
+        pass
+    finally:
+        view.close()
     if view.stays:
         raise GraphBusy(
             f"{view.owner} owns the graph of {run} and folds it live",

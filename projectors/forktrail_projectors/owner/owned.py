@@ -19,6 +19,7 @@ class Owned:
 
     Attributes:
         gate: whoever writes the graph, or asks several questions about one state of it, goes through here.
+        let_go: set where another process, which means to stay, asks for the graph.
     """
 
     def __init__(self, run: str, end: Callable[[], int]) -> None:
@@ -30,6 +31,7 @@ class Owned:
         self.run = run
         self.end = end
         self.gate = Gate()
+        self.let_go = threading.Event()
         self._changed = threading.Condition()
         self._projection: Projection | None = None
         self._failure: ForktrailError | None = None

@@ -1,7 +1,7 @@
 """Serves an owned graph on a Unix socket: one thread does the talking, others the work.
 
-A client that hangs up has its question interrupted. One that doesn't read its answer fills its own buffer, and is left
-after a while; nobody else waits for it.
+A client that hangs up has its question interrupted, again and again until the engine listens. One that doesn't read its
+answer fills its own buffer, and is left after a while; nobody else waits for it.
 """
 
 from __future__ import annotations
@@ -14,15 +14,7 @@ from contextlib import suppress
 from functools import partial
 
 from forktrail_projectors.owner.asker import Asker
-from forktrail_projectors.owner.frames import (
-    ANSWER_BYTES_MAX,
-    HEADER,
-    REQUEST_BYTES_MAX,
-    Frame,
-    body_length,
-    frame_bytes,
-    frame_of,
-)
+from forktrail_projectors.owner.frames import HEADER, REQUEST_BYTES_MAX, Frame, answer_bytes, body_length, frame_of
 from forktrail_projectors.owner.messages import PROTOCOL, STILL_AT_IT_SECONDS, OwnerGone, error_json
 from forktrail_projectors.owner.owned import Owned
 from forktrail_projectors.owner.worker import Worker
@@ -52,6 +44,7 @@ class Server:
         self._listener = listener
         self._loop = asyncio.new_event_loop()
         self._clients: set[asyncio.Task[None]] = set()
+        self._closing = False
         self._thread = threading.Thread(target=self._run, name="forktrail-owner", daemon=True)
         self._thread.start()
 
@@ -72,7 +65,8 @@ class Server:
 
     def close(self) -> None:
         """Hang up on every client and interrupt what is done for them."""
-        with suppress(RuntimeError):  # closed before
+        if not self._closing:  # a second stop would end the loop before its clients are left
+            self._closing = True
             self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(_STOP_SECONDS)
 
@@ -112,14 +106,14 @@ class Server:
         try:
             if len(self._clients) > CLIENTS_MAX:
                 raise GraphBusy(f"process {os.getpid()} answers {CLIENTS_MAX} others already", hint="ask again soon")
-            await self._send(writer, frame_bytes(self._greeting, ANSWER_BYTES_MAX))
+            await self._send(writer, answer_bytes(self._greeting))
             while True:
                 frames = asker.answer(await self._request(reader))
                 while frame := await self._next_frame(worker.do(partial(next, frames, None)), asker, reader, writer):
                     await self._send(writer, frame)
         except ForktrailError as error:
             with suppress(OSError, TimeoutError):
-                await self._send(writer, frame_bytes({"error": error_json(error)}, ANSWER_BYTES_MAX))
+                await self._send(writer, answer_bytes({"error": error_json(error)}))
         except (OSError, EOFError, TimeoutError, OwnerGone):
             pass  # the client left, or is left
         finally:
@@ -142,9 +136,10 @@ class Server:
             if reader.at_eof():
                 asker.leave()
             elif looks % round(STILL_AT_IT_SECONDS / _LOOK_SECONDS) == 0:
-                writer.write(frame_bytes({}, ANSWER_BYTES_MAX))
+                writer.write(answer_bytes({}))
         return await work
 
     async def _send(self, writer: asyncio.StreamWriter, frame: bytes) -> None:
         writer.write(frame)
-        await asyncio.wait_for(writer.drain(), UNREAD_SECONDS)
+        async with asyncio.timeout(UNREAD_SECONDS):  # `wait_for` loses a cancellation that comes as it ends
+            await writer.drain()

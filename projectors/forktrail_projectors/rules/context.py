@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
 
-from forktrail_projectors.state import EdgeKey, End, NodeId, NodeKey, Overlay, Row, Value
+from forktrail_projectors.state import End, NodeId, NodeKey, Overlay, Row, Value
 from forktrail_schemas.events.base import Event
 
 E = TypeVar("E", bound=Event, covariant=True)
@@ -58,7 +58,7 @@ class Context(Generic[E]):
     depth: int = 0
     new_nodes: dict[NodeKey, dict[str, Value]] = field(default_factory=dict)
     changed_nodes: dict[NodeKey, dict[str, Value]] = field(default_factory=dict)
-    new_edges: list[EdgeKey] = field(default_factory=list)
+    new_edges: list[tuple[str, NodeKey, NodeKey]] = field(default_factory=list)
 
     @property
     def run(self) -> Row:
@@ -107,7 +107,7 @@ class Context(Generic[E]):
 
     def relate(self, table: str, source: NodeKey, target: NodeKey) -> None:
         """Stage a relation."""
-        self.new_edges.append(EdgeKey(table, source, target))
+        self.new_edges.append((table, source, target))
 
 
 def text(row: Row, column: str) -> str:

@@ -42,34 +42,34 @@ def report_filed(ctx: Context[ReportFiled]) -> None:
     """Keeps the report; opens a case where the test is eligible and has none in this revision."""
     event = ctx.event
     test = ctx.existing("TestCase", event.test_id, "unknown_test")
-    report_id = derived_id("report", event.meta.event_id)
-    support = support_of(ctx, event.test_id)
-    findings = tuple(dict.fromkeys(finding for providers in support.values() for finding in providers))
     standing = standing_attempt(ctx, event.test_id)
-    outcome, case_id = "case_opened", None
-    if standing is not None:
-        outcome, case_id = "case_exists", standing
-    elif missing(support):
-        outcome = "support_missing"
-    else:
-        try:
-            case_id = str(_open_case(ctx, test, findings, opened_by="report").id)
-        except Refused as refusal:
-            outcome = refusal.reason
+    outcome, case = ("case_exists", None) if standing else _attempted(ctx, test)
     report = ctx.create(
         "Report",
-        report_id,
+        derived_id("report", event.meta.event_id),
         test=test["id"],
         revision=ctx.revision,
         researcher=event.meta.actor.id,
         summary=event.summary,
         details=event.details,
         outcome=outcome,
-        case_id=case_id,
+        case_id=case.id if case else standing,
     )
     ctx.relate("REPORTS", report, NodeKey("TestCase", event.test_id))
-    if outcome == "case_opened":
-        ctx.relate("OPENED", report, NodeKey("Case", str(case_id)))
+    if case:
+        ctx.relate("OPENED", report, case)
+
+
+def _attempted(ctx: Context[ReportFiled], test: Row) -> tuple[str, NodeKey | None]:
+    """The outcome of a report on a test that has no case yet, and the case, where one could be opened."""
+    support = support_of(ctx, text(test, "id"))
+    if missing(support):
+        return "support_missing", None
+    findings = tuple(dict.fromkeys(finding for providers in support.values() for finding in providers))
+    try:
+        return "case_opened", _open_case(ctx, test, findings, opened_by="report")
+    except Refused as refusal:
+        return refusal.reason, None
 
 
 def proposal_made(ctx: Context[TestProposed]) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
+from operator import attrgetter
 from typing import ClassVar
 
 from forktrail_schemas.events.shared import Meta
@@ -25,7 +28,9 @@ class Event(Record):
     @property
     def subject_id(self) -> str:
         """What it is about: the Kafka key and `ce_subject`."""
-        value: object = self
-        for name in self.SUBJECT.split("."):
-            value = getattr(value, name)
-        return str(value)
+        return str(_at(self.SUBJECT)(self))
+
+
+@cache
+def _at(path: str) -> Callable[[object], object]:
+    return attrgetter(path)

@@ -11,7 +11,7 @@ from random import Random
 
 from chaos.checker import Check
 from chaos.children import Child
-from chaos.disk import Disk, small_disk
+from chaos.disk import Disk, FileLimit, small_disk
 from chaos.folds import fold_log, read_log
 from chaos.rig import Rig
 from chaos.stage import Stage
@@ -28,7 +28,11 @@ _SIGNALS = {-number: number.name for number in signal.Signals}
 
 
 def play(stage: Stage) -> Iterator[Check]:
-    """Fill the disk, let a projector run into it, make room, and look at the graph; again and again."""
+    """Fill the disk, let a projector run into it, make room, and look at the graph; again and again.
+
+    A projector that sees that its disk is full doesn't begin to write. So in half of the rounds it sees room, and
+    meets a limit on the size of its files in the midst of a commit, as where another fills the disk at that moment.
+    """
     chance = Random(stage.seed)
     with stage.rig("disk_full") as rig, closing(small_disk(rig.settings.home)) as disk:
         stage.say(f"  on {disk.description}")
@@ -37,7 +41,8 @@ def play(stage: Stage) -> Iterator[Check]:
         for number in range(ROUNDS):
             rig.write(rig.planned(EVENTS))
             if number:  # at first there is no graph to run out of room
-                end = _run_full(rig, disk, chance, follow=number % 2 == 1)
+                met = disk if number // 2 % 2 else FileLimit(rig.settings.home)
+                end = _run_full(rig, met, chance, follow=number % 2 == 1)
                 stage.say(f"  {end}")
                 ends[end] += 1
             wanted, _ = fold_log(read_log(rig.settings, rig.run))
@@ -71,4 +76,5 @@ def _run_full(rig: Rig, disk: Disk, chance: Random, *, follow: bool) -> str:
 
 def _end(code: int, warned: str) -> str:
     lines = warned.strip().splitlines() or ["without a word"]
-    return f"{_SIGNALS.get(code, f'exit {code}')}: {lines[-1].strip().partition('. path:')[0]}"
+    last = lines[-1].strip().partition(". path:")[0].partition(" has ")[0]
+    return f"{_SIGNALS.get(code, f'exit {code}')}: {last}"

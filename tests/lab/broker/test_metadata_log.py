@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from forktrail_lab.broker.metadata_log import KnownTopics, known_topics
@@ -53,10 +54,15 @@ def test_a_log_that_was_not_written_to_its_end_stops_at_the_zeros(tmp_path: Path
     assert known(tmp_path, bytes(4096) + RECORDED) == NOTHING
 
 
-def test_damaged_bytes_are_read_without_an_error(tmp_path: Path) -> None:
+def test_damaged_bytes_are_read_without_an_error_and_hide_nothing_that_stands_before_them(tmp_path: Path) -> None:
+    ends = [sum(len(batch) for batch in batches()[: number + 1]) for number in range(len(batches()))]
+    told = {topic: end for topic, name in ((A_TOPIC, b"a-topic"), (B_TOPIC, b"b-topic"))
+            for end, batch in zip(ends, batches(), strict=True) if name in batch}  # fmt: skip
     for place in range(0, len(RECORDED), 7):
         for byte in (b"\xff", b"\x80", b"\x00"):
-            known(tmp_path, RECORDED[:place] + byte * 9 + RECORDED[place + 9 :])
+            ids = known(tmp_path, RECORDED[:place] + byte * 9 + RECORDED[place + 9 :]).ids
+            assert ids >= {topic for topic, end in told.items() if end <= place}
+            assert all(re.fullmatch("[A-Za-z0-9_-]{0,22}", id) for id in ids)
 
 
 def test_no_folder_and_an_empty_log_know_nothing(tmp_path: Path) -> None:

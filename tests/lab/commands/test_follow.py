@@ -27,10 +27,13 @@ from forktrail_schemas.wire import build
 from support.command_line import CommandLine
 from support.local_broker import ignore
 from support.raw import told, write
+from support.slow import DEAF, LISTENS
 from support.staff import report
 from support.workbench import wait_until
 
 STOP_SECONDS = 2.0
+# Within so long a process ends that the engine keeps busy, its start included.
+STUCK_SECONDS = 5.0
 COUNT = "MATCH (e:Event) RETURN count(*) AS n"
 
 
@@ -144,6 +147,91 @@ def test_a_query_beside_it_that_is_interrupted_leaves_it_idle(forktrail: Command
             wait_until(lambda: cpu_seconds(pid, 0.2) > 0.1)
             asking.kill()
         wait_until(lambda: cpu_seconds(pid, 0.5) < 0.1)
+        assert forktrail.ok("query", run, "RETURN 41 + 1 AS n", "--json").json == [{"n": 42}]
+        assert follower.process.poll() is None
+
+
+def test_it_ends_soon_beside_a_query_that_the_engine_does_not_end(forktrail: CommandLine, run: str) -> None:
+    with following(run) as follower:
+        before = forktrail.ok("project", run, "--format", "json").json
+        pid = follower.process.pid
+        deaf = DEAF.format(size=300_000)
+        gives_up(run, deaf)
+        assert cpu_seconds(pid, 0.5) > 0.2  # nobody waits for it any more, and yet it goes on
+        assert forktrail.ok("query", run, "RETURN 41 + 1 AS n", "--json").json == [{"n": 42}]
+        assert follower.stop(signal.SIGTERM) < STUCK_SECONDS
+        assert follower.heard("a query runs on, whatever the engine is told; nothing that was folded is lost")
+    assert forktrail.ok("project", run, "--format", "json").json == before
+
+
+def test_whatever_holds_it_up_it_ends_soon() -> None:
+    held_up = """
+import time
+from forktrail_lab.commands import project
+project.STOP_SECONDS_MAX = 0.3
+with project._until_stopped():
+    try:
+        print("begun", flush=True)
+        time.sleep(60)
+    finally:
+        time.sleep(60)
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", held_up], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "begun\n"
+            process.send_signal(signal.SIGTERM)
+            _, said = process.communicate(timeout=10)
+        finally:
+            process.kill()
+    assert (process.returncode, said.count("\n")) == (0, 1)
+    assert "the graph is let go of at once: it isn't closed yet" in said
+
+
+@pytest.mark.parametrize("cypher", [DEAF.format(size=300_000), LISTENS], ids=["deaf", "listens"])
+def test_a_query_without_an_owner_ends_at_its_deadline_and_by_ctrl_c(
+    forktrail: CommandLine, run: str, cypher: str
+) -> None:
+    before = forktrail.ok("project", run, "--format", "json").json
+    gives_up(run, cypher)
+    with asking(run, cypher) as client:
+        wait_until(lambda: cpu_seconds(client.pid, 0.2) > 0.1 and has_loaded_the_engine(client.pid))
+        time.sleep(0.5)
+        began = time.monotonic()
+        client.send_signal(signal.SIGINT)
+        assert client.wait(30) == 130
+        assert time.monotonic() - began < 2
+        assert client.stderr is not None
+        assert client.stderr.read() == ""
+    assert forktrail.ok("project", run, "--format", "json").json == before
+
+
+def gives_up(run: str, cypher: str) -> None:
+    """Ask with a deadline, and see that it is kept and told."""
+    with asking(run, cypher, "--timeout", "1") as client:
+        began = time.monotonic()
+        assert client.wait(30) == 1
+        assert time.monotonic() - began < STUCK_SECONDS
+        assert client.stderr is not None
+        assert "query_timeout: the query ran out of time" in client.stderr.read()
+
+
+@contextmanager
+def asking(run: str, cypher: str, *words: str) -> Iterator[subprocess.Popen[str]]:
+    """A process that asks; killed at the latest when the block ends."""
+    command = [sys.executable, "-m", "forktrail_lab", "query", run, cypher, *words]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=dict(os.environ)) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def has_loaded_the_engine(pid: int) -> bool:
+    """Whether a process has come so far as to open a graph."""
+    return "ladybug" in Path(f"/proc/{pid}/maps").read_text()
 
 
 def cpu_seconds(pid: int, seconds: float) -> float:

@@ -164,6 +164,19 @@ class TestQuery:
         said = forktrail.ok("query", run, cypher, "--param", "impact=70", "--param", "asset=gateway", "--json")
         assert said.json == [{"id": GATEWAY}]
 
+    @pytest.mark.parametrize("value", ["9223372036854775808", "-9223372036854775809", "9" * 5_000])
+    def test_a_whole_number_of_more_than_64_bits_is_a_usage_error_in_words_of_ours(
+        self, value: str, forktrail: CommandLine, run: str
+    ) -> None:
+        said = forktrail("query", run, "RETURN $p AS p", "--param", f"p={value}")
+        assert (said.code, said.out, said.err.count("\n")) == (2, "", 1)
+        assert "is no whole number from -9223372036854775808 to 9223372036854775807" in said.err
+
+    def test_a_null_an_empty_text_and_no_number_are_told_apart(self, forktrail: CommandLine, run: str) -> None:
+        cypher = "RETURN null AS nothing, '' AS empty, CAST('nan' AS DOUBLE) AS number"
+        assert forktrail.ok("query", run, cypher, "--format", "csv").out == 'nothing,empty,number\r\n,"",NaN\r\n'
+        assert forktrail.ok("query", run, cypher, "--json").json == [{"nothing": None, "empty": "", "number": "NaN"}]
+
     @pytest.mark.parametrize(
         "cypher",
         [

@@ -51,10 +51,11 @@ def test_a_packet_without_a_signature_verifies_and_says_so_unless_one_is_asked_f
     forktrail.ok("handoff", run, "--output", str(packet))
     assert not signature.exists()
     assert UNSIGNED in forktrail.ok("handoff", "verify", str(packet)).out
-    for words in (("--signer", "olga"), ("--signature", str(signature))):
-        said = forktrail("handoff", "verify", str(packet), *words)
-        assert (said.code, said.out) == (3, "")
-        assert str(signature) in said.err
+    missing = {"--signer": f"{packet} has no signature: there is no {signature}", "--signature": "there is no file"}
+    for option, value in (("--signer", "olga"), ("--signature", str(signature))):
+        said = forktrail("handoff", "verify", str(packet), option, value)
+        assert (said.code, said.out, said.err.count("\n")) == (3, "", 1)
+        assert missing[option] in said.err
 
 
 def test_a_packet_that_was_written_anew_is_not_covered_by_the_old_signature(
@@ -62,13 +63,36 @@ def test_a_packet_that_was_written_anew_is_not_covered_by_the_old_signature(
 ) -> None:
     forktrail.ok("handoff", run, "--output", str(packet), "--key", "olga")
     report(forktrail, run)
-    forktrail.ok("handoff", run, "--output", str(packet))
+    packet.write_text(forktrail.ok("handoff", run).out)
     said = forktrail("handoff", "verify", str(packet))
     assert (said.code, said.out, said.err.count("\n")) == (4, "", 1)
     assert said.err.startswith("forktrail handoff: signature_invalid: ")
     forktrail.ok("handoff", run, "--output", str(packet), "--key", "ravi")
     assert f"{SIGNED_BY}ravi (reviewer)" in forktrail.ok("handoff", "verify", str(packet)).out
     assert forktrail("handoff", "verify", str(packet), "--signer", "olga").code == 4
+
+
+def test_an_unsigned_packet_over_a_signed_one_takes_its_signature_away_and_says_so(
+    forktrail: CommandLine, run: str, packet: Path, signature: Path
+) -> None:
+    forktrail.ok("handoff", run, "--output", str(packet), "--key", "olga")
+    report(forktrail, run)
+    said = forktrail.ok("handoff", run, "--output", str(packet))
+    assert f"{signature} was over the packet before: deleted" in said.err
+    assert not signature.exists()
+    assert UNSIGNED in forktrail.ok("handoff", "verify", str(packet)).out
+    assert "deleted" not in forktrail.ok("handoff", run, "--output", str(packet)).err
+    assert "deleted" not in forktrail.ok("handoff", run, "--output", str(packet), "--key", "olga").err
+
+
+def test_where_the_old_signature_cannot_be_taken_away_no_packet_is_written(
+    forktrail: CommandLine, run: str, packet: Path, signature: Path
+) -> None:
+    signature.mkdir()
+    said = forktrail("handoff", run, "--output", str(packet))
+    assert (said.code, said.out, said.err.count("\n")) == (2, "", 1)
+    assert f"{signature} can't be deleted" in said.err
+    assert not packet.exists()
 
 
 def test_a_changed_packet_is_refused_whatever_its_signature_says(
@@ -141,7 +165,7 @@ def test_words_that_do_not_fit_are_a_usage_error_before_anything_is_asked(
 
 
 @pytest.mark.parametrize("file", ["a folder", "a large file"])
-def test_a_signature_that_is_no_small_file_is_refused_unread(
+def test_a_signature_that_is_no_small_file_is_refused_and_not_read_on(
     forktrail: CommandLine, run: str, packet: Path, signature: Path, file: str
 ) -> None:
     forktrail.ok("handoff", run, "--output", str(packet))
@@ -151,4 +175,5 @@ def test_a_signature_that_is_no_small_file_is_refused_unread(
         with signature.open("wb") as sparse:
             sparse.truncate(1 << 30)
     said = forktrail("handoff", "verify", str(packet))
-    assert (said.code, said.out, said.err.count("\n")) == (2, "", 1)
+    code = {"a folder": 2, "a large file": 4}[file]  # what is read and is no signature doesn't hold
+    assert (said.code, said.out, said.err.count("\n")) == (code, "", 1)

@@ -50,6 +50,12 @@ def test_an_unknown_option_is_a_usage_error(name: str, forktrail: CommandLine) -
     assert "usage:" in said.err
 
 
+def test_handoffs_usage_shows_both_that_it_writes_and_that_it_verifies(forktrail: CommandLine) -> None:
+    usage = forktrail("handoff", "--help").out.partition("\n\n")[0]
+    assert "forktrail handoff RUN [--output FILE]" in usage
+    assert "forktrail handoff verify FILE [--signature FILE] [--signer NAME|KEYID] [--with-log]" in usage
+
+
 def test_the_overview_names_every_command(forktrail: CommandLine) -> None:
     said = forktrail("--help")
     assert said.code == 0
@@ -73,6 +79,9 @@ def test_an_unknown_command_is_a_usage_error(forktrail: CommandLine) -> None:
         ("query", "run-1", "RETURN 1", "--timeout", "0"),
         ("query", "run-1", "RETURN 1", "--timeout", "nan"),
         ("query", "run-1", "RETURN 1", "--param", "no-equals-sign"),
+        ("query", "run-1", "RETURN $p", "--param", "p=9223372036854775808"),
+        ("query", "run-1", "RETURN $p", "--param", "p=\udcff"),
+        ("query", "run-1", "RETURN '\udcff'"),
         ("set", "run-1", "=true"),
         ("set", "run-1", "no-such-setting=true"),
         ("set", "run-1", "same-person-may-review=maybe"),

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import time
 from pathlib import Path
 
+import pytest
+
+from forktrail_projectors import upgrade
 from forktrail_projectors.fold import FOLD_VERSION
 from forktrail_projectors.graph.engine import open_database
+from forktrail_projectors.lock import WAIT_SECONDS
+from forktrail_projectors.owner.live import own
 from forktrail_schemas.events import GoalSet
 from forktrail_schemas.settings import Settings
 from support.command_line import CommandLine
@@ -97,6 +105,41 @@ def test_records_that_the_graph_lacks_are_not_compared(forktrail: CommandLine, r
     story = Story(run)
     write(settings.bootstrap_servers, run, [story.record(story.event(GoalSet, text="later"))])
     assert forktrail.ok("project", run, "--check-upgrade", "--format", "json").json["next_offset"] == 9
+
+
+def test_beside_an_owner_a_copy_is_compared_and_the_fold_goes_on(
+    forktrail: CommandLine, run: str, settings: Settings
+) -> None:
+    forktrail.ok("project", run)
+    alter(settings, run, "MATCH (t:TestCase) SET t.title = 'another'")
+    with own(settings, run) as owner:
+        began = time.monotonic()
+        done = forktrail("project", run, "--check-upgrade", "--format", "json")
+        assert time.monotonic() - began < WAIT_SECONDS / 2
+        assert done.code == 6
+        assert [(group["table"], group["columns"]) for group in done.json["rows"]] == [("TestCase", ["title"])]
+        story = Story(run)
+        write(settings.bootstrap_servers, run, [story.record(story.event(GoalSet, text="later"))])
+        view = owner.view()
+        view.catch_up()
+        assert view.next_offset == 10
+
+
+def test_a_graph_that_its_owner_changes_while_it_is_copied_is_not_compared(
+    forktrail: CommandLine, run: str, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forktrail.ok("project", run)
+
+    def copied(file: Path, folder: Path) -> None:
+        shutil.copy2(file, folder)
+        with file.open("ab"):
+            os.utime(file, ns=(0, 0))
+
+    monkeypatch.setattr(upgrade, "_copied", copied)
+    with own(settings, run):
+        done = forktrail("project", run, "--check-upgrade")
+    assert (done.code, done.out) == (1, "")
+    assert "graph_moved: " in done.err
 
 
 def test_no_graph_is_not_found_and_none_is_made(forktrail: CommandLine, settings: Settings) -> None:

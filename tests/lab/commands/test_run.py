@@ -29,6 +29,7 @@ from forktrail_schemas.signatures import SigningKey
 from forktrail_schemas.topics import TopicSpec, run_topic_spec
 from forktrail_schemas.wire import build
 from support.command_line import CommandLine
+from support.staff import GATEWAY, report
 from support.staff import open_run as opened_run
 
 REGISTRY = str(shipped_registry_path())
@@ -402,6 +403,38 @@ class TestSettingsBudgetsRevisions:
         length = forktrail.ok("run", "show", run, "--format", "json").json["next_offset"]
         rows = {row["budget"]: row for row in forktrail.ok("budget", run, "--format", "json").json}
         assert rows["events"] == {"budget": "events", "limit": 100, "used": length}
+
+    @pytest.mark.parametrize(
+        ("pair", "used", "follows"),
+        [
+            ("events=5", "used already: 12, 5 are allowed", "every further event but an admin's is refused"),
+            ("cases=0", "used already: 1, 0 are allowed", "no further case is opened"),
+            ("http-requests=0", "used already: 0, 0 are allowed", "no test is started"),
+            ("cause-depth=0", "the deepest so far is 1, 0 are allowed", "every event with a longer chain of causes"),
+        ],
+    )
+    def test_a_limit_of_which_nothing_is_left_says_what_is_used_and_what_follows(
+        self, pair: str, used: str, follows: str, forktrail: CommandLine, run: str
+    ) -> None:
+        forktrail.ok("approve", run, report(forktrail, run), "--key", "olga")
+        said = forktrail.ok("budget", run, pair)
+        name = pair.partition("=")[0]
+        assert said.err.startswith(f"{name}: {used}; what stands stays, and {follows}")
+        assert said.err.count("\n") == 1
+
+    def test_a_limit_with_something_left_says_no_more_than_that_it_is_set(
+        self, forktrail: CommandLine, run: str
+    ) -> None:
+        for pair in ("events=100", "cases=1", "finding-depth=0", "events=none"):
+            assert forktrail.ok("budget", run, pair).err == ""
+
+    def test_what_is_said_of_a_short_log_comes_true(self, forktrail: CommandLine, run: str) -> None:
+        forktrail.ok("budget", run, "events=5")
+        said = forktrail("report", run, GATEWAY, "--summary", "seen")
+        assert said.code == 1
+        assert "budget_exhausted" in said.err
+        forktrail.ok("budget", run, "events=none")  # an admin's
+        forktrail.ok("report", run, GATEWAY, "--summary", "seen")
 
     def test_a_revision_is_advanced_once(self, forktrail: CommandLine, run: str) -> None:
         forktrail.ok("revision", "advance", run, "r2", "--key", "olga", "--reason", "deployed")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,11 @@ import pytest
 from confluent_kafka import Producer as KafkaProducer
 from fastavro import parse_schema, schemaless_writer
 
+from forktrail_lab.commands.schema import DECLARE_EXAMPLE
 from forktrail_producers.producer import meta
 from forktrail_producers.schema_topic import SchemaTopic
 from forktrail_schemas.catalog import schema_of
+from forktrail_schemas.declared import declared_schema
 from forktrail_schemas.events import (
     EARLIER_VERSIONS,
     EVENT_TYPES,
@@ -77,19 +80,37 @@ def test_a_schema_is_shown_as_its_file_has_it(offline: CommandLine) -> None:
         ("{", "it is not JSON"),
         ('{"type": "record", "name": "R", "fields": []}', "R has no fields"),
         (schema_of(ReportFiledV1).text, "forktrail.ReportFiled version 1, which is built in"),
-        ("\udcff", "can't be read"),
-        (None, "can't be read"),
+        ("\udcff", "is not UTF-8"),
+        (json.dumps(FOREIGN | {"doc": "x" * 65_536}), "a declared schema may have 65,536"),
+        (
+            json.dumps({"type": "record", "name": "forktrail.ReportFiled", "fields": [{"name": "a", "type": "int"}]}),
+            "no record of it could be read as the built-in forktrail.ReportFiled: meta: it is missing;"
+            " test_id: it is missing; summary: it is missing",
+        ),
     ],
 )
-def test_what_no_run_could_declare_is_not_sent(
-    text: str | None, said: str, offline: CommandLine, tmp_path: Path
-) -> None:
+def test_what_no_run_could_declare_is_not_sent(text: str, said: str, offline: CommandLine, tmp_path: Path) -> None:
     path = tmp_path / "given.avsc"
-    if text is not None:
-        path.write_bytes(text.encode("utf-8", "surrogateescape"))
+    path.write_bytes(text.encode("utf-8", "surrogateescape"))
     found = offline("schema", "declare", "run-1", str(path))
     assert (found.code, found.out, found.err.count("\n")) == (2, "", 1)
     assert said in found.err
+    if "built in" not in said:
+        assert found.err.startswith("forktrail schema: invalid_schema: ")
+
+
+def test_a_file_that_is_not_there_or_is_none_is_said_so_in_words(offline: CommandLine, tmp_path: Path) -> None:
+    missing, folder = tmp_path / "missing.avsc", tmp_path
+    said = offline("schema", "declare", "run-1", str(missing))
+    assert (said.code, said.err) == (3, f"forktrail schema: not_found: there is no file {missing}\n")
+    said = offline("schema", "declare", "run-1", str(folder))
+    assert (said.code, said.err.count("\n")) == (2, 1)
+    assert "Errno" not in said.err
+
+
+def test_the_example_of_declare_is_a_schema_that_a_run_could_declare() -> None:
+    (text,) = re.findall(r"echo '(.*?)' > ScanProgressed.avsc", DECLARE_EXAMPLE, re.S)
+    assert declared_schema(text).name == "acme.ScanProgressed"
 
 
 def test_a_declared_schema_is_readable_from_there_on_and_on_the_topic(
@@ -135,6 +156,8 @@ def test_opening_a_run_publishes_the_built_in_schemas_and_publish_adds_what_is_m
     assert digests <= SchemaTopic(settings.bootstrap_servers).digests()
     published = forktrail.ok("schema", "publish", run, "--format", "json").json
     assert published == {"topic": "forktrail.schemas", "schemas": len(digests), "added": 0}
+    said = forktrail.ok("schema", "publish", run).out
+    assert said == f"0 schemas added to forktrail.schemas, {len(digests)} there already\n"
 
 
 def test_a_proposal_written_under_a_declared_version_is_shown_with_its_case(
@@ -146,6 +169,10 @@ def test_a_proposal_written_under_a_declared_version_is_shown_with_its_case(
     file = tmp_path / "TestProposed.avsc"
     file.write_text(json.dumps(schema))
     fingerprint = forktrail.ok("schema", "declare", run, str(file)).out.strip()
+    shown = forktrail.ok("schema", "show", "TestProposed", "--run", run)  # the declared one doesn't take its place
+    assert shown.out == schema_of(TestProposed).text
+    assert f"declares another forktrail.TestProposed, at offset 9: `forktrail schema show {fingerprint} " in shown.err
+    assert forktrail.ok("schema", "show", fingerprint, "--run", run).out == file.read_text() + "\n"
     fields: dict[str, Any] = {"test_id": GATEWAY, "revision": "r1", "finding_ids": [], "as_of": None, "confidence": 3}
     _produce(settings, run, fingerprint, schema, {**fields, "rationale": "it comes first"})
     (case,) = forktrail.ok("case", "list", run, "--format", "json").json

@@ -9,8 +9,11 @@ import sys
 import pytest
 
 from forktrail_lab.console.output import (
+    Format,
     cell,
     counted,
+    note,
+    print_lines,
     print_made,
     print_rows,
     printable,
@@ -37,6 +40,7 @@ def test_csv_is_what_rfc_4180_says(capsys: pytest.CaptureFixture[str]) -> None:
     rows = [
         ("plain", 1, None),
         ('with "quotes"', -1.5, ""),
+        ("", None, "carriage\rreturn"),
         ("a, comma", True, ("b", 'c "d"')),
         ("two\nlines", False, {"é": [1]}),
     ]
@@ -44,10 +48,16 @@ def test_csv_is_what_rfc_4180_says(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == (
         'name,"second, third",list\r\n'
         "plain,1,\r\n"
-        '"with ""quotes""",-1.5,\r\n'
+        '"with ""quotes""",-1.5,""\r\n'
+        '"",,"carriage\rreturn"\r\n'
         '"a, comma",true,"[""b"", ""c \\""d\\""""]"\r\n'
         '"two\nlines",false,"{""é"": [1]}"\r\n'
     )
+
+
+def test_a_null_and_an_empty_text_are_told_apart_in_csv(capsys: pytest.CaptureFixture[str]) -> None:
+    print_rows(("text",), [(None,), ("",), ("-",)], "csv")
+    assert capsys.readouterr().out == 'text\r\n\r\n""\r\n-\r\n'
 
 
 def test_csv_without_rows_has_its_header(capsys: pytest.CaptureFixture[str]) -> None:
@@ -139,3 +149,14 @@ def test_times_are_utc_and_a_far_one_is_not_refused() -> None:
 
 def test_printable_text_is_left_as_it_is() -> None:
     assert printable("a 'quoted' \\ text") == "a 'quoted' \\ text"
+
+
+def test_no_name_reaches_the_terminal_raw(capsys: pytest.CaptureFixture[str]) -> None:
+    raw = "\x1b[31mred\x9b2J\nforged"
+    print_rows([raw], [[1]], Format.TABLE)
+    print_lines(section_lines(raw, [(raw, 1)]))
+    note(raw)
+    said = capsys.readouterr()
+    lines = [*said.out.splitlines(), *said.err.splitlines()]
+    assert len(lines) == 5
+    assert all(line.isprintable() for line in lines)

@@ -153,12 +153,25 @@ class TestParameters:
             ("plain text", "plain text"),
             ('["a", "b"]', ["a", "b"]),
             ("a=b", "a=b"),
+            ("9223372036854775807", 2**63 - 1),
+            ("-9223372036854775808", -(2**63)),
+            ("007", "007"),
+            ("1.5", "1.5"),
+            ('"9223372036854775808"', "9223372036854775808"),
+            ("[" * 100_000, "[" * 100_000),
         ],
     )
     def test_values_have_the_type_that_they_look_like(self, typed: str, value: object, shell: Shell) -> None:
         assert execute(shell.session, f":param x = {typed}")
         assert execute(shell.session, "RETURN $x AS x")
         assert shell.face.rows == [(value,)]
+
+    @pytest.mark.parametrize("typed", ["9223372036854775808", "-9223372036854775809", "1" * 5_000, "-" + "9" * 5_000])
+    def test_a_whole_number_of_more_than_64_bits_is_refused(self, typed: str, shell: Shell) -> None:
+        assert "is no whole number from -9223372036854775808 to 9223372036854775807" in failed(
+            shell, f":param x={typed}"
+        )
+        assert shell.session.parameters == {}
 
     def test_only_those_that_a_statement_names_are_sent(self, shell: Shell) -> None:
         execute(shell.session, ":param unused=1")

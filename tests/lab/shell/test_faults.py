@@ -31,6 +31,8 @@ def pointed_at(lines: list[str]) -> str:
         ("MATCH (f:Finding)\nWHERE f.depth = = 3\nRETURN f", "syntax: = isn't expected here", "= 3"),
         ("RETURN 1 + + 2", "syntax: + isn't expected here", "+ 2"),
         ("RETURN '世界' + + 2", "syntax: + isn't expected here", "+ 2"),
+        ("RETURN 'two\nlines' AS a b", "syntax: b isn't expected here", "b"),
+        ("RETURN '\n(line: 1, offset: 0)\n' + + 2", "syntax: + isn't expected here", "+ 2"),
         ("MATCH (c:Case) RETURN c", "syntax: Case isn't expected here (Case is a word of Cypher", "Case) RETURN c"),
         ("MATCH (f:Findng) RETURN f", "no label or relation type Findng (did you mean Finding?)", "Findng) RETURN f"),
         ("MATCH ()-[:REQUIRE]->() RETURN 1", "REQUIRE (did you mean REQUIRES?)", "REQUIRE]->() RETURN 1"),
@@ -112,3 +114,8 @@ def test_of_several_statements_none_runs_after_one_that_failed(shell: Shell) -> 
     failed(shell, "RETURN 1; RETURN nothing; RETURN 3")
     assert shell.face.rows == [(1,)]
     assert len(shell.face.answers) == 1
+
+
+def test_a_complaint_with_a_line_end_in_it_is_told_whole_and_in_one_line(shell: Shell) -> None:
+    (line,) = failed(shell, "RETURN CAST('a\nb' AS INT64) AS x")
+    assert line.endswith('"a\\nb" to INT64')

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from forktrail_lab.shell.face import Pipe
-from forktrail_lab.shell.named import NamedQueries
+from forktrail_lab.shell.named import BUILT_IN, NamedQueries
 from forktrail_lab.shell.preferences import Preferences
 from forktrail_lab.shell.script import run_script
 from forktrail_lab.shell.session import Session
@@ -84,3 +84,45 @@ def test_commands_work_too_and_quit_ends_the_script(
 def test_an_empty_script_is_no_failure(shell: Shell, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(shell, "\n  \n;;\n// nothing\n", tmp_path)
     assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("command", "columns"),
+    [
+        (":named", ["name", "what it shows", "takes"]),
+        (":params", ["name", "value"]),
+        (":schema Finding", ["column", "type"]),
+    ],
+)
+def test_what_the_shell_lists_itself_comes_in_the_format_and_uncut(
+    command: str, columns: list[str], shell: Shell, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(shell, f":param x={'long ' * 50}\n{command}\n", tmp_path, "csv")
+    header, *rows = csv.reader(io.StringIO(capsys.readouterr().out))
+    assert header == columns
+    assert {len(row) for row in rows} == {len(columns)}
+    assert run(shell, f":param x={'long ' * 50}\n{command}\n", tmp_path, "json")
+    listed = json.loads(capsys.readouterr().out)
+    assert [list(row) for row in listed] == [columns] * len(rows)
+
+
+def test_the_summaries_of_named_queries_are_whole(
+    shell: Shell, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(shell, ":named\n", tmp_path)
+    said = capsys.readouterr().out
+    for query in BUILT_IN.values():
+        assert query.summary in said
+
+
+def test_bytes_that_are_no_utf8_fail_their_statement_alone_and_are_named(
+    shell: Shell, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = b"RETURN 'a' AS a;\nRETURN '\xff' AS b;\n:name kept RETURN '\xfe'\n:param x=\xfd\nRETURN 'c' AS c;\n"
+    assert not run(shell, script.decode("utf-8", "surrogateescape"), tmp_path)
+    out, err = capsys.readouterr()
+    assert out.split() == ["a", "a", "c", "c"]
+    assert [line.partition(" after")[0] for line in err.splitlines()] == [
+        f"error: the query isn't UTF-8: byte {byte}" for byte in ("0xff", "0xfe", "0xfd")
+    ]
+    assert not (tmp_path / "queries.json").exists()

@@ -40,6 +40,21 @@ class TestPiped:
         ]
         assert (done.returncode, done.stderr) == (0, "")
 
+    @pytest.mark.parametrize("locale", ["C", "C.UTF-8"])
+    def test_bytes_that_are_no_utf8_fail_their_statement_whatever_the_locale(
+        self, locale: str, forktrail: CommandLine, run: str
+    ) -> None:
+        done = subprocess.run(
+            [sys.executable, "-m", "forktrail_lab", "shell", run],
+            input="RETURN 'é' AS a;\n".encode() + b"RETURN '\xff' AS b;\nRETURN 2 AS c;\n",
+            capture_output=True,
+            env=dict(os.environ) | {"LC_ALL": locale, "PYTHONIOENCODING": "utf-8:strict"},
+            timeout=60,
+        )
+        assert done.stdout.decode().split() == ["a", "é", "c", "2"]
+        told = b"error: the query isn't UTF-8: byte 0xff after 8 characters (write it in UTF-8)\n"
+        assert (done.returncode, done.stderr) == (1, told)
+
     def test_one_that_fails_makes_the_exit_code_1_and_the_rest_runs(self, forktrail: CommandLine, run: str) -> None:
         done = piped(run, "RETURN 1 +;\nRETURN 2 AS two;\nCREATE (:Asset {id: 'x'});")
         assert done.returncode == 1

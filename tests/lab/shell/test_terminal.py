@@ -142,10 +142,13 @@ def test_ctrl_c_ends_a_long_query_within_half_a_second(terminal: Terminal) -> No
 
 
 def test_a_write_is_refused(terminal: Terminal, bench: Workbench) -> None:
+    end = bench.end()
     terminal.enter("MATCH (c:`Case`) SET c.status = 'accepted'")
     terminal.wait_for("the shell is read-only")
     terminal.enter("MATCH (c:`Case`) RETURN c.status AS status")
-    terminal.wait_for("proposed")
+    shown = terminal.wait_for("(1 row")
+    assert re.search(r"^status\n─+\nproposed\n", shown, re.M)
+    assert bench.end() == end
 
 
 def test_what_was_typed_is_found_again_in_the_next_session(terminal: Terminal, bench: Workbench) -> None:
@@ -159,7 +162,7 @@ def test_what_was_typed_is_found_again_in_the_next_session(terminal: Terminal, b
     terminal.type("find m")
     terminal.wait_for("'find me' AS text")
     terminal.keys("Enter", "Enter")
-    terminal.wait_for("(1 row")
+    assert re.search(r"^text\n─+\nfind me\n", terminal.wait_for("(1 row"), re.M)
 
 
 def test_it_survives_a_projector_that_restarts_under_it(terminal: Terminal, bench: Workbench) -> None:

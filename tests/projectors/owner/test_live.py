@@ -22,6 +22,7 @@ from forktrail_projectors.graph.protocol import Cursor
 from forktrail_projectors.lock import holder
 from forktrail_projectors.owner import follower
 from forktrail_projectors.owner.live import own
+from forktrail_projectors.owner.messages import OwnerGone
 from forktrail_projectors.projection import graph_file, lock_file, open_projection
 from forktrail_projectors.state import Changes
 from forktrail_projectors.submit import submit
@@ -29,7 +30,7 @@ from forktrail_schemas import events
 from forktrail_schemas.errors import Corruption, ForktrailError, GraphBusy, GraphError, GraphMismatch, NotFound
 from forktrail_schemas.settings import Settings
 from forktrail_schemas.topics import run_topic, run_topic_spec
-from support.raw import told, write
+from support.raw import reported, write
 from support.story import Story
 from support.workbench import wait_until
 
@@ -40,6 +41,7 @@ OWNER = """
 import sys, time
 from pathlib import Path
 from forktrail_projectors.owner.live import own
+from forktrail_projectors.owner.messages import OwnerGone
 from forktrail_schemas.settings import Settings
 home, servers, run = sys.argv[1:]
 with own(Settings(Path(home), servers, False, "ladybug"), run) as owner:
@@ -51,12 +53,7 @@ with own(Settings(Path(home), servers, False, "ladybug"), run) as owner:
 @pytest.fixture
 def story(settings: Settings) -> Story:
     """A run whose log holds a told story."""
-    story = told(settings.bootstrap_servers)
-    story.open()
-    story.register("root", enables=["a"])
-    story.report("root")
-    write(settings.bootstrap_servers, story.run, story.records)
-    return story
+    return reported(settings.bootstrap_servers)
 
 
 def fail_commits(monkeypatch: pytest.MonkeyPatch, times: int) -> list[GraphError]:
@@ -351,3 +348,53 @@ def test_a_home_whose_path_is_too_long_for_a_socket_is_served_all_the_same(setti
         assert not owner.address.is_relative_to(deep.home)
         assert len(os.fsencode(owner.address)) < 104
         assert view.next_offset == len(story.records)
+
+
+def test_one_that_does_not_stay_lets_go_at_once_where_another_wants_to_stay(settings: Settings, story: Story) -> None:
+    said: list[str] = []
+    with own(settings, story.run, stays=False, say=said.append) as passing:
+        view = passing.view()
+        stop = threading.Event()
+
+        def watch() -> None:
+            """Ask again and again, as the shell's `:watch` does."""
+            while not stop.is_set():
+                view.query(COUNT)
+
+        with ThreadPoolExecutor(1) as pool, ExitStack() as stack:
+            stack.callback(stop.set)
+            watching = pool.submit(watch)
+            began = time.monotonic()
+            staying = stack.enter_context(own(settings, story.run, wait_seconds=WAIT_S))
+            assert time.monotonic() - began < 5
+            assert staying.position().next_offset == len(story.records)
+            assert isinstance(watching.exception(WAIT_S), OwnerGone)
+    assert said == []
+
+
+def test_one_that_does_not_stay_waits_for_another_that_does_not(settings: Settings, story: Story) -> None:
+    with own(settings, story.run, stays=False) as first:
+        with pytest.raises(GraphBusy), own(settings, story.run, stays=False, wait_seconds=0.3):
+            pass
+        assert first.view().query(COUNT).rows == [(len(story.records),)]
+
+
+def test_a_long_log_goes_into_the_file_once_nothing_comes(
+    settings: Settings, story: Story, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(follower, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(follower, "IDLE_SECONDS", 0.3)
+    file = graph_file(settings, story.run)
+    log = file.with_name(f"{file.name}.wal")
+    with own(settings, story.run) as owner:
+        view = owner.view()
+        view.catch_up()
+        size = log.stat().st_size
+        time.sleep(1)
+        assert log.stat().st_size == size  # it is worth nothing yet
+        monkeypatch.setattr(follower, "LOG_BYTES_REPLAYED_MAX", size - 1)
+        wait_until(lambda: not log.exists() or log.stat().st_size < size)
+        emit(settings, story)
+        view.catch_up()
+        assert view.query(COUNT).rows == [(len(story.records) + 1,)]
+        assert view.sound()

@@ -7,7 +7,7 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, cast
@@ -21,6 +21,7 @@ from forktrail_projectors.owner import client, server
 from forktrail_projectors.owner.client import Connection, OwnerView
 from forktrail_projectors.owner.frames import HEADER, REQUEST_BYTES_MAX, Frame, frame_bytes
 from forktrail_projectors.owner.messages import OwnerGone
+from forktrail_projectors.owner.server import Server
 from forktrail_projectors.state import EdgesKey, NodeKey, Value
 from forktrail_schemas import events
 from forktrail_schemas.errors import GraphBehind, GraphBusy, GraphError, InvalidInput
@@ -173,6 +174,7 @@ def test_a_view_that_is_closed_holds_nothing_up(served: Served) -> None:
     view.catch_up()
     view.close()
     late(served)
+    assert served.projection.next_offset == len(served.story.records)
 
 
 def test_a_live_view_holds_nothing_up(served: Served) -> None:
@@ -231,16 +233,58 @@ def asked_in_a_thread(view: OwnerView) -> Any:
     return ThreadPoolExecutor(1).submit(view.query, "anything")
 
 
-def test_a_cancelled_query_is_interrupted_in_the_owner(served: Served, slow: SlowGraph) -> None:
+@pytest.mark.parametrize("end", [OwnerView.cancel, OwnerView.close])
+def test_a_question_that_its_client_ends_is_interrupted_in_the_owner(
+    served: Served, slow: SlowGraph, end: Callable[[OwnerView], None]
+) -> None:
     view = served.view(live=True)
     answer = asked_in_a_thread(view)
     assert slow.began.wait(WAIT_S)
-    view.cancel()
+    end(view)
     with pytest.raises(GraphError) as raised:
         answer.result(WAIT_S)
     assert raised.value.code == "query_cancelled"
     assert slow.ended.wait(WAIT_S)
-    view.catch_up()  # it goes on with another connection
+
+
+def test_a_view_goes_on_with_another_connection_after_a_cancelled_question(served: Served, slow: SlowGraph) -> None:
+    view = served.view(live=True)
+    answer = asked_in_a_thread(view)
+    assert slow.began.wait(WAIT_S)
+    view.cancel()
+    assert isinstance(answer.exception(WAIT_S), GraphError)
+    view.catch_up()
+
+
+class DeafGraph(SlowGraph):
+    """A graph whose query takes its time, whatever it is told."""
+
+    def query(self, cypher: str, parameters: object, *, timeout_ms: int | None, running: Running) -> Table:
+        with running(lambda: None):
+            self.began.set()
+            self.ended.wait(WAIT_S)
+            return Table((), [])
+
+
+def test_a_client_gives_up_at_its_deadline_whatever_the_owner_does(served: Served) -> None:
+    deaf = DeafGraph()
+    whole, served.projection.graph = served.projection.graph, cast(CypherGraph, deaf)
+    view = served.view(live=True)
+    began = time.monotonic()
+    with pytest.raises(GraphError) as raised:
+        view.query("anything", timeout_ms=200)
+    assert raised.value.code == "query_timeout"
+    assert 0.2 < time.monotonic() - began < 2
+    served.projection.graph = whole
+    assert view.query(COUNT).rows == [(len(served.story.records),)]  # on another connection: this one is hung up
+    deaf.ended.set()
+
+
+def test_an_owner_is_told_that_another_wants_the_graph(served: Served) -> None:
+    view = served.view(live=True)
+    view.let_go()
+    assert served.owned.let_go.is_set()
+    assert view.query(COUNT).rows == [(len(served.story.records),)]  # whether it does is its own affair
 
 
 def test_half_an_answer_that_ctrl_c_left_is_not_taken_for_the_next(
@@ -411,6 +455,16 @@ def test_an_owner_that_hangs_is_not_waited_for_without_end(monkeypatch: pytest.M
     monkeypatch.setattr(client, "SILENCE_SECONDS", 0.05)
     with pytest.raises(GraphBusy, match="doesn't answer"):
         greeted(None)
+
+
+def test_a_server_that_closes_just_as_an_answer_left_answers_no_more(served: Served) -> None:
+    for _ in range(40):
+        server = Server(served.owned, None)
+        view = OwnerView(server.dial, served.story.run, "", live=True, wait_seconds=WAIT_S)
+        view.query("RETURN 1")
+        server.close()
+        with pytest.raises(OwnerGone):
+            view.query("RETURN 1")
 
 
 def test_this_process_can_ask_itself_without_a_path(served: Served) -> None:

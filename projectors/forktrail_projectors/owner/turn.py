@@ -1,0 +1,65 @@
+"""How a process gets at a run's graph: by the view of an owner that answers, or by its lock, once that is free."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+
+from forktrail_projectors.lock import holder, owned
+from forktrail_projectors.owner.client import OwnerView, dial
+from forktrail_projectors.owner.messages import OwnerGone
+
+
+def owner_of(
+    lock: Path, run: str, bootstrap_servers: str, *, live: bool = False, wait_seconds: float = 0.0
+) -> OwnerView | None:
+    """The run as the process shows it that holds its lock; None where there is none, or it doesn't answer.
+
+    Args:
+        live: as for `OwnerView`.
+        wait_seconds: as for `OwnerView`.
+
+    Raises:
+        GraphBusy: it hangs, is of another version, or has too many clients.
+    """
+    found = holder(lock)
+    if found is None or found.socket is None:
+        return None
+    try:
+        return OwnerView(partial(dial, found.socket), run, bootstrap_servers, live=live, wait_seconds=wait_seconds)
+    except OwnerGone:
+        return None
+
+
+def answered_or_locked(
+    stack: ExitStack, lock: Path, ask: Callable[[], OwnerView | None], wait_seconds: float
+) -> OwnerView | None:
+    """A view, if whoever holds the lock answers; else take the lock, for as long as `stack` stands, and return None.
+
+    Args:
+        ask: called at once, and again and again while the lock isn't free.
+
+    Raises:
+        GraphBusy: another process kept it for longer than `wait_seconds`, without answering.
+    """
+
+    def look() -> None:
+        if view := ask():
+            raise _Answered(view)
+
+    try:
+        look()
+        stack.enter_context(owned(lock, wait_seconds, while_waiting=look))
+    except _Answered as answered:
+        return answered.view
+    return None
+
+
+class _Answered(Exception):
+    """Whoever holds the graph answers, so that it isn't waited for any more."""
+
+    def __init__(self, view: OwnerView) -> None:
+        super().__init__()
+        self.view = view
