@@ -19,18 +19,6 @@ from forktrail_schemas.wire import build
 # Key, headers and value together; more, with the rest of a letter, wouldn't fit into a record.
 CONTENT_BYTES_MAX = 900_000
 DETAIL_LENGTH_MAX = 4_000
-# By reason, what would let the same record count; where nothing is named, nothing does.
-_CURES = {
-    "unknown_key": "later",
-    "run_not_open": "later",
-    "unknown_schema": "schema",
-    "actor_mismatch": "signature",
-    "bad_signature": "signature",
-    "headers_unreadable": "signature",
-    "key_revoked": "signature",
-    "role_missing": "signature",
-    "unsigned": "signature",
-}
 KINDS: tuple[VerdictKind, ...] = ("unreadable", "unhandled", "void")
 _PAGE_OFFSETS = 50_000
 _REFUSED = """
@@ -39,8 +27,6 @@ WHERE e.offset >= $start AND e.offset < $until AND e.verdict IN $kinds
 RETURN e.offset, e.verdict, e.reason, e.detail, e.id, e.type
 ORDER BY e.offset
 """
-
-
 _SAME_BYTES = """
 MATCH (e:Event)
 WHERE e.offset > $offset AND e.value_sha256 = $sha256
@@ -58,9 +44,23 @@ class Cure(StrEnum):
     NONE = "none"  # it is refused for what it says
 
 
+# By reason; what isn't named here is refused for what it says.
+_CURES = {
+    "unknown_key": Cure.LATER,
+    "run_not_open": Cure.LATER,
+    "unknown_schema": Cure.SCHEMA,
+    "actor_mismatch": Cure.SIGNATURE,
+    "bad_signature": Cure.SIGNATURE,
+    "headers_unreadable": Cure.SIGNATURE,
+    "key_revoked": Cure.SIGNATURE,
+    "role_missing": Cure.SIGNATURE,
+    "unsigned": Cure.SIGNATURE,
+}
+
+
 def cure_of(reason: str) -> Cure:
     """What it takes for a record to count that was refused for this reason."""
-    return Cure(_CURES.get(reason, Cure.NONE))
+    return _CURES.get(reason, Cure.NONE)
 
 
 def sent_again(graph: GraphView, record: LogRecord) -> list[tuple[int, str]]:
