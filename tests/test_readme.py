@@ -37,7 +37,14 @@ def test_the_blocks_hold_no_place_to_fill_in_and_no_variable_before_it_is_set() 
     for line in "\n".join(re.findall(r"```\n(.*?)```", README, re.S)).splitlines():
         assert "…" not in line, line
         assert set(re.findall(r"\$([A-Za-z]+)", line)) <= known, line
-        known |= set(re.findall(r"^([A-Z]+)=\$\(", line))
+        known |= set(re.findall(r"^([A-Z]+)=\$[(!]", line))
+
+
+def test_what_the_readme_starts_in_the_background_it_ends_by_process_and_not_by_number_of_job() -> None:
+    lines = "\n".join(re.findall(r"```\n(.*?)```", README, re.S)).splitlines()
+    started = [lines[at + 1].removesuffix("=$!") for at, line in enumerate(lines) if line.endswith(" &")]
+    assert started == ["LAB", "FOLLOWER"]
+    assert [line for line in lines if line.startswith("kill")] == [f"kill ${name}" for name in started]
 
 
 def test_every_command_line_of_the_readme_is_understood() -> None:
@@ -90,7 +97,8 @@ def test_the_code_of_the_readme_emits_an_event_as_it_stands(
 ) -> None:
     (code,) = re.findall(r"```python\n(.*?)```", README, re.S)
     run = make_run(kafka)
-    monkeypatch.setattr(sys, "argv", ["report.py", run, kafka])
+    monkeypatch.setattr(sys, "argv", ["report.py", run])
+    monkeypatch.setenv("FORKTRAIL_BOOTSTRAP_SERVERS", kafka)
     exec(compile(code, "README.md", "exec"), {})
     assert capsys.readouterr().out.strip() == "0"
     with LogReader(kafka, run) as reader:

@@ -2,7 +2,7 @@
 
 import sys
 
-from forktrail_lab.cli import main
+from forktrail_lab.entry import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -18,11 +18,11 @@ from typing import Protocol, cast
 from forktrail_lab.broker.room import shortage_of
 from forktrail_lab.console.output import note
 from forktrail_lab.console.work import leave_at_once
+from forktrail_lab.entry import EXIT_INTERRUPTED
 from forktrail_schemas.errors import ExitCode, ForktrailError, GraphHung, LogUnavailable
 from forktrail_schemas.settings import Settings
 
 PROGRAM = "forktrail"
-EXIT_INTERRUPTED = 130  # 128 and the number of SIGINT, as shells have it
 COMMANDS_PACKAGE = "forktrail_lab.commands"
 
 

@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from forktrail_lab.console.session import require_valid
+from forktrail_lab.console.session import require_fit, require_valid
 from forktrail_lab.exchange.identities import resolve_identities
 from forktrail_lab.exchange.outcome import Judgement, judge
 from forktrail_lab.exchange.perform import perform
@@ -24,10 +24,12 @@ from forktrail_lab.registry.catalog import confirmed_test, registry_of_run
 from forktrail_lab.registry.model import RegisteredTest, Registry
 from forktrail_producers.blobs import BlobStore
 from forktrail_producers.producer import Producer, meta
+from forktrail_projectors.discovery import missing_support
 from forktrail_projectors.graph.protocol import Queryable
 from forktrail_projectors.lock import owned
 from forktrail_projectors.projection import open_projection
 from forktrail_projectors.receipts import Statement, sign_receipt
+from forktrail_projectors.rules.log import HTTP_REQUESTS
 from forktrail_projectors.rules.reasons import in_words
 from forktrail_projectors.state import Value
 from forktrail_projectors.submit import Submission, submit
@@ -62,6 +64,9 @@ WHERE c.status = 'running' AND c.runner = $runner
 _WAITING = """
 MATCH (r:Run) MATCH (c:`Case`) WHERE c.status = 'proposed' AND c.revision = r.active_revision
 RETURN c.id ORDER BY c.id
+"""
+_REQUESTS = """
+MATCH (t:TestCase {id: $test}), (b:Budget {id: $budget}) RETURN b.`limit`, b.used, t.requests_max
 """
 _HOLDER = "MATCH (k:`Key` {id: $key}) RETURN k.holder_kind, k.holder"
 # Why the log may refuse a TestStarted on account of the case alone; any other reason is the runner's own fault.
@@ -168,6 +173,7 @@ class Runner:
         self.passed_over: set[str] = set()
         with self._open() as projection:
             self._holder = _holder(projection.graph, lane.run, lane.key)
+            require_fit(projection.graph, lane.run, lane.key, TestStarted, self._holder)
 
     def close_interrupted(self, *, take_over: bool = False) -> list[Ran]:
         """Record each case that this home's runner left running under its key as inconclusive, `interrupted`.
@@ -203,7 +209,8 @@ class Runner:
     def run_next(self) -> Ran | None:
         """Run the case that was approved first; None where none is approved.
 
-        A case whose TestStarted the log refuses (another runner took it, its support is gone) is said and passed over.
+        A case whose support is gone, or for whose requests the budget has no room, is said and passed over, and nothing
+        is written; so is one whose TestStarted the log refuses all the same (another runner took it, say).
 
         Raises:
             EventVoid: the log refuses whatever this key writes: it lacks the role, say, or was revoked.
@@ -216,12 +223,19 @@ class Runner:
                 if not cases:
                     return None
                 case = cases[0]
+                reason, detail = _foreseen(projection.graph, case)
+                if reason:
+                    self._pass_over(case, reason, detail)
+                    continue
                 registry = registry_of_run(projection.graph, self._blobs, self._lane.registry_file)
                 test = confirmed_test(projection.graph, registry, case.test_id)
             ran = self._run(case, test, registry)
             if ran is not None:
                 return ran
-            self.passed_over.add(case.id)
+
+    def _pass_over(self, case: Case, reason: str, detail: str) -> None:
+        self.passed_over.add(case.id)
+        self._say(f"{case.id} is passed over: {reason}: {in_words(reason, detail)}")
 
     def waiting(self) -> list[str]:
         """Cases that wait for a person."""
@@ -238,8 +252,7 @@ class Runner:
         self._journal.add(case.id, started.meta.event_id)
         submission = self._submit(started)
         if submission.verdict.reason in PASSED_OVER:
-            verdict = submission.verdict
-            self._say(f"{case.id} is passed over: {verdict.reason}: {in_words(verdict.reason, verdict.detail)}")
+            self._pass_over(case, submission.verdict.reason, submission.verdict.detail)
             return None
         require_valid(submission, self._lane.run)
         transcript = perform(
@@ -318,6 +331,19 @@ def _holder(graph: Queryable, run: str, key: SigningKey) -> tuple[str, str]:
             f"key {key.key_id[:12]} is not registered in {run}", hint=f"forktrail key register {run} NAME --role runner"
         )
     return str(rows[0][0]), str(rows[0][1])
+
+
+def _foreseen(graph: Queryable, case: Case) -> tuple[str, str]:
+    """Reason and detail with which the log would refuse to start the case, as the graph stands; or two empty texts."""
+    gaps = missing_support(graph, case.revision, [case.test_id])
+    if gaps:
+        return "support_missing", ", ".join(gaps[case.test_id])
+    for limit, used, requests in graph.query(_REQUESTS, {"test": case.test_id, "budget": HTTP_REQUESTS}).rows:
+        assert isinstance(used, int)
+        assert isinstance(requests, int)
+        if isinstance(limit, int) and used + requests > limit:
+            return "budget_exhausted", f"{HTTP_REQUESTS}: {used + requests} of {limit}"
+    return "", ""
 
 
 def _cases(graph: Queryable, cypher: str, parameters: Mapping[str, Value]) -> list[Case]:

@@ -9,6 +9,7 @@ the fold (`forktrail_projectors.submit` returns the verdict).
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from types import TracebackType
@@ -64,17 +65,7 @@ class Producer:
     def __init__(self, bootstrap_servers: str) -> None:
         self._bootstrap_servers = bootstrap_servers
         self._known_topics: set[str] = set()
-        self._kafka = KafkaProducer(
-            client_config(bootstrap_servers)
-            | {
-                "enable.idempotence": True,
-                "delivery.timeout.ms": int(DELIVERY_TIMEOUT_SECONDS * 1000),
-                # `flush` waits for nothing to gather; without lingering, each record of a batch would wake the client.
-                "linger.ms": LINGER_MS,
-                "partitioner": "murmur2_random",  # as Java's and Faust's clients place a key
-            },
-            logger=LOGGER,
-        )
+        self._kafka = self._client()
 
     def __enter__(self) -> Producer:
         return self
@@ -88,7 +79,7 @@ class Producer:
         """Write one event; returns its offset once it is durable.
 
         After LogUnavailable it may or may not be on the log: emit the same event again. Its id makes a second copy
-        a duplicate, which changes nothing.
+        a duplicate, which changes nothing. Of several, the first so many are on the log, or none.
 
         Raises:
             InvalidEvent: it breaks its schema or lacks the signature that its type needs; nothing was sent.
@@ -129,18 +120,55 @@ class Producer:
         """Let go of the connection."""
         self._kafka.flush(0)
 
+    def _client(self) -> KafkaProducer:
+        settings = {
+            "enable.idempotence": True,
+            # The client would give up record by record, and write those behind: `_settle` gives up all at once.
+            "delivery.timeout.ms": 0,
+            # `flush` waits for nothing to gather; without lingering, each record of a batch would wake the client.
+            "linger.ms": LINGER_MS,
+            "partitioner": "murmur2_random",  # as Java's and Faust's clients place a key
+        }
+        return KafkaProducer(client_config(self._bootstrap_servers) | settings, logger=LOGGER)
+
     def _write(self, records: list[_Record]) -> None:
         for topic in dict.fromkeys(record.topic for record in records):
             self._check_topic(topic)
-        for count, record in enumerate(records):
-            self._send(record)
-            if count % _RECORDS_PER_POLL == 0:
-                self._kafka.poll(0)
-        while any(record.offset is None and record.error is None for record in records):
-            self._kafka.flush(_POLL_SECONDS)  # sends what lingers, and comes back for Ctrl-C
-        failed = next((record.error for record in records if record.error is not None), None)
-        if failed is not None:
-            raise self._failure(failed)
+        try:
+            for count, record in enumerate(records):
+                self._send(record)
+                if count % _RECORDS_PER_POLL == 0:
+                    self._kafka.poll(0)
+            self._settle(records)
+        except BaseException:
+            self._abandon()
+            raise
+
+    def _settle(self, records: list[_Record]) -> None:
+        """Wait until all are acknowledged.
+
+        Raises:
+            LogUnavailable, NotFound, InvalidEvent: one was refused, or for a while none was acknowledged.
+        """
+        waited = _Waited()
+        while True:
+            left = self._kafka.flush(_POLL_SECONDS)  # sends what lingers, and comes back for Ctrl-C
+            failed = next((record.error for record in records if record.error is not None), None)
+            if failed is not None:
+                raise self._failure(failed)
+            if all(record.offset is not None for record in records):
+                return
+            if waited.too_long(left):
+                raise self._failure(KafkaError(KafkaError._MSG_TIMED_OUT))
+
+    def _abandon(self) -> None:
+        """Write nothing more of what isn't acknowledged: a record behind a lost one would stand before its second copy.
+
+        What lies with the broker already is the beginning of it, in order.
+        """
+        self._kafka.purge(in_queue=True, in_flight=True)
+        self._kafka = self._client()
+        self._known_topics.clear()  # a topic may be gone
 
     def _check_topic(self, topic: str) -> None:
         # librdkafka would wait half a minute for a topic that isn't there.
@@ -155,6 +183,7 @@ class Producer:
         self._known_topics.add(topic)
 
     def _send(self, record: _Record) -> None:
+        waited = _Waited()
         while True:
             try:
                 self._kafka.produce(
@@ -166,8 +195,10 @@ class Producer:
                     partition=record.partition,
                     on_delivery=record.delivered,
                 )
-            except BufferError:  # the queue is full: let some of it leave
+            except BufferError as error:  # the queue is full: let some of it leave
                 self._kafka.poll(_POLL_SECONDS)
+                if waited.too_long(len(self._kafka)):
+                    raise self._failure(KafkaError(KafkaError._MSG_TIMED_OUT)) from error
             except KafkaException as error:  # too large for the client itself, say
                 raise self._failure(error.args[0]) from error
             else:
@@ -180,6 +211,20 @@ class Producer:
         if isinstance(failure, LogUnavailable):
             failure.hint = "emit the same event again: its id keeps it from counting twice"
         return failure
+
+
+class _Waited:
+    """For how long no record was acknowledged."""
+
+    def __init__(self) -> None:
+        self._left: int | None = None
+        self._since = time.monotonic()
+
+    def too_long(self, left: int) -> bool:
+        """Whether it is longer than anyone should wait; `left` are still to be acknowledged."""
+        if left != self._left:
+            self._left, self._since = left, time.monotonic()
+        return time.monotonic() - self._since > DELIVERY_TIMEOUT_SECONDS
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ it came, a second review say, is no dead letter: its verdict is all there is to 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 
 from forktrail_projectors.record import UNREADABLE_HEADERS, LogRecord, Verdict, VerdictKind
@@ -33,6 +33,16 @@ WHERE e.offset > $offset AND e.value_sha256 = $sha256
 RETURN e.offset, e.verdict
 ORDER BY e.offset
 """
+_VALUES = """
+MATCH (e:Event)
+WHERE e.offset >= $start AND e.offset < $until AND e.verdict IN $kinds AND e.value_sha256 IS NOT NULL
+RETURN e.offset, e.value_sha256
+"""
+_VALID_BYTES = """
+MATCH (e:Event) WHERE e.verdict = 'valid' AND e.value_sha256 IN $values
+RETURN e.value_sha256, max(e.offset)
+"""
+_LETTERS_A_QUERY = 1_000
 
 
 class Cure(StrEnum):
@@ -72,6 +82,25 @@ def sent_again(graph: GraphView, record: LogRecord) -> list[tuple[int, str]]:
         return []
     bounds: dict[str, Value] = {"offset": record.offset, "sha256": hashlib.sha256(record.value).hexdigest()}
     return [(int(str(offset)), str(verdict)) for offset, verdict in graph.query(_SAME_BYTES, bounds).rows]
+
+
+def valid_again(graph: GraphView, offsets: Iterable[int]) -> dict[int, int]:
+    """By offset of a dead letter, a later one at which the same bytes lie and are valid; others are left out.
+
+    Looks through all events of the graph, once for every thousand letters.
+    """
+    letters = sorted(offsets)
+    found: dict[int, int] = {}
+    for start in range(0, len(letters), _LETTERS_A_QUERY):
+        some = set(letters[start : start + _LETTERS_A_QUERY])
+        bounds: dict[str, Value] = {"start": min(some), "until": max(some) + 1, "kinds": KINDS}
+        values = {int(str(offset)): str(value) for offset, value in graph.query(_VALUES, bounds).rows}
+        asked: dict[str, Value] = {"values": tuple(sorted({values[offset] for offset in some & values.keys()}))}
+        valid = {str(value): int(str(offset)) for value, offset in graph.query(_VALID_BYTES, asked).rows}
+        found |= {
+            offset: valid[values[offset]] for offset in some & values.keys() if valid.get(values[offset], -1) > offset
+        }
+    return found
 
 
 def dead_verdicts(graph: GraphView, start: int, until: int) -> Iterator[Verdict]:

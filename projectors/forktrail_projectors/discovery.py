@@ -6,7 +6,7 @@ active revision) and no attempt of it stands in that revision. A test that requi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -62,8 +62,24 @@ RETURN c.id AS capability, s.id AS source ORDER BY capability, source
 _STANDING = """
 MATCH (t:TestCase {id: $test})<-[:ATTEMPTS]-(a:`Case`)
 WHERE a.revision = $revision AND NOT a.retried
-RETURN a.id, a.status, a.outcome, a.reviewer ORDER BY a.id
+OPTIONAL MATCH (f:Finding)-[:FOUND_IN]->(a)
+RETURN a.id, a.status, a.outcome, a.reviewer, f.withdrawn_by ORDER BY a.id
 """
+# The sources of what a test requires that were tried in this revision without a finding that counts, and to the end.
+_SPENT = """
+MATCH (t:TestCase {id: $test})-[:REQUIRES]->(c:Capability)<-[:WOULD_ENABLE]-(s:TestCase)<-[:ATTEMPTS]-(a:`Case`)
+WHERE a.revision = $revision AND NOT a.retried AND a.status IN $ended AND coalesce(a.outcome, '') <> 'inconclusive'
+OPTIONAL MATCH (f:Finding)-[:FOUND_IN]->(a)
+RETURN c.id AS capability, s.id AS source, a.status AS status, f.withdrawn_by AS withdrawn_by
+ORDER BY capability, source
+"""
+# What is said of a case that isn't run yet and whose support is gone.
+OPEN = {
+    "proposed": "waits for approval, but its support is gone: it can't be approved now",
+    "approved": "is approved, but its support is gone: it can't run now",
+}
+# Statuses after which an attempt changes no more; but an inconclusive one can be retried.
+ENDED = ("denied", "accepted", "rejected")
 
 
 @dataclass(frozen=True)
@@ -126,25 +142,55 @@ class Gap:
     """A required capability that no current finding provides.
 
     Attributes:
-        would_provide: tests whose finding would.
+        would_provide: tests whose finding would, whether or not they can be tried now.
         historic: findings that did in another revision.
         withdrawn: findings that did until they were withdrawn.
+        spent: those of `would_provide` that were tried in this revision and can't be tried again in it.
     """
 
     capability: str
     would_provide: tuple[str, ...]
     historic: tuple[str, ...]
     withdrawn: tuple[str, ...]
+    spent: tuple[Spent, ...] = ()
+
+
+@dataclass(frozen=True)
+class Spent:
+    """A test that would provide a capability and can't be tried again before the next revision.
+
+    Attributes:
+        status: how its attempt ended.
+        withdrawn_by: who withdrew its finding; None where it made none.
+    """
+
+    test_id: str
+    status: str
+    withdrawn_by: str | None
+
+    def in_words(self) -> str:
+        """Why it provides nothing."""
+        if self.withdrawn_by is not None:
+            return f"the finding of {self.test_id} was withdrawn by {self.withdrawn_by}"
+        why = {"denied": "was denied", "rejected": "was rejected by its reviewer"}.get(self.status, "made no finding")
+        return f"{self.test_id} {why}"
 
 
 @dataclass(frozen=True)
 class Standing:
-    """The attempt that stands in a test's way in the active revision; `outcome` and `reviewer` once there are any."""
+    """The attempt that stands in a test's way in the active revision; `outcome` and `reviewer` once there are any.
+
+    Attributes:
+        withdrawn_by: who withdrew its finding, if somebody did.
+        supported: whether everything that its test requires is provided now.
+    """
 
     case_id: str
     status: str
     outcome: str | None
     reviewer: str | None
+    withdrawn_by: str | None = None
+    supported: bool = True
 
     def in_words(self) -> str:
         """How far it came. An observation that nobody accepted is never told as a finding."""
@@ -159,6 +205,11 @@ class Standing:
         }[self.status]
         if self.outcome == "inconclusive":
             return f"{self.case_id} {told}; `forktrail retry` lets it be tried again"
+        if self.withdrawn_by is not None:
+            fallen = f"its finding was withdrawn by {self.withdrawn_by}"
+            return f"{self.case_id} {told}; {fallen}; it can be tested again in the next revision"
+        if not self.supported and self.status in OPEN:
+            return f"{self.case_id} {OPEN[self.status]}"
         if self.status in ("accepted", "rejected"):
             return f"{self.case_id} {told}; that stands until the next revision"
         return f"{self.case_id} {told}"
@@ -184,8 +235,15 @@ class WhyNot:
         """Whether the planner would consider it."""
         return not self.gaps and self.standing is None and not self.needs_report
 
+    def outlook(self) -> list[str]:
+        """What of the reasons can't change before the next revision, in words."""
+        return [
+            f"  {spent.in_words()}; it can be tested again in the next revision"
+            for spent in sorted({spent for gap in self.gaps for spent in gap.spent}, key=lambda spent: spent.test_id)
+        ]
+
     def reasons(self) -> list[str]:
-        """The reasons in words, the most telling first."""
+        """The reasons in words, the most telling first; a packet carries them, so that what they say is kept."""
         lines = []
         for gap in self.gaps:
             line = f"support missing: {gap.capability}"
@@ -242,11 +300,13 @@ def why_not(graph: Queryable, test_id: str) -> WhyNot:
     revision = run_state(graph).active_revision
     test: Mapping[str, Value] = {"test": test_id}
     if not graph.query(_TEST, test).rows:
-        raise NotFound(f"no test {test_id!r} is registered", hint="`forktrail run show RUN` lists the tests")
+        raise NotFound(f"no test {test_id!r} is registered")
     required = [str(row[0]) for row in graph.query(_REQUIRED, test).rows]
     providers = [(str(c), str(f), str(r), bool(w)) for c, f, r, w in graph.query(_PROVIDERS, test).rows]
     sources = [(str(c), str(s)) for c, s in graph.query(_SOURCES, test).rows]
     met = {c for c, _, found_in, withdrawn in providers if found_in == revision and not withdrawn}
+    ended: Mapping[str, Value] = {"test": test_id, "revision": revision, "ended": ENDED}
+    spent = [(str(row[0]), _spent(row[1:])) for row in graph.query(_SPENT, ended).rows]
     gaps = tuple(
         Gap(
             capability,
@@ -255,13 +315,37 @@ def why_not(graph: Queryable, test_id: str) -> WhyNot:
             tuple(
                 f for c, f, found_in, withdrawn in providers if (c, found_in) == (capability, revision) and withdrawn
             ),
+            tuple(source for c, source in spent if c == capability),
         )
         for capability in required
         if capability not in met
     )
     standing = graph.query(_STANDING, {"test": test_id, "revision": revision}).rows
-    attempt = Standing(*cast("tuple[str, str, str | None, str | None]", standing[0])) if standing else None
+    attempt = (
+        Standing(*cast("tuple[str, str, str | None, str | None, str | None]", standing[0]), supported=not gaps)
+        if standing
+        else None
+    )
     return WhyNot(test_id, revision, gaps, attempt, needs_report=not required)
+
+
+def missing_support(graph: Queryable, revision: str, tests: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """By test, the capabilities that it requires and no current finding provides; tests that lack none are left out."""
+    asked = tuple(sorted(set(tests)))
+    missing: dict[str, list[str]] = {}
+    for start in range(0, len(asked), TESTS_PER_QUERY):
+        some: Mapping[str, Value] = {"tests": asked[start : start + TESTS_PER_QUERY], "revision": revision}
+        table = graph.query(_SUPPORT, some)
+        for values in table.rows:
+            row = dict(zip(table.columns, values, strict=True))
+            if row["capability"] is not None and row["finding"] is None:
+                missing.setdefault(str(row["test"]), []).append(str(row["capability"]))
+    return {test: tuple(sorted(capabilities)) for test, capabilities in missing.items()}
+
+
+def _spent(row: Sequence[object]) -> Spent:
+    source, status, withdrawn_by = row
+    return Spent(str(source), str(status), None if withdrawn_by is None else str(withdrawn_by))
 
 
 def _ranked(graph: Queryable, revision: str) -> list[str]:

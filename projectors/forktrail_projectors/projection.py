@@ -188,7 +188,7 @@ class _Way:
         """The graph opened and folded here, once nobody else holds it, unless that one begins to answer."""
         reader = stack.enter_context(LogReader(self.settings.bootstrap_servers, self.run))
         ask = partial(self._asked, stack, rebuild)
-        if view := answered_or_locked(stack, lock_file(self.settings, self.run), ask, self.wait_seconds):
+        if view := answered_or_locked(stack, lock_file(self.settings, self.run), ask, self.wait_seconds, self.say):
             return view
         path = graph_file(self.settings, self.run)
         opener = Opener(path, self.settings.graph_engine, self.run, reader, self.say)

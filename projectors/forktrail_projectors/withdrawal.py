@@ -30,6 +30,11 @@ MATCH (f:Finding {id: $finding})<-[:RESTS_ON]-(a:`Case`)<-[:FOUND_IN]-(o:Finding
 WHERE o.revision = $revision AND NOT o.withdrawn
 RETURN DISTINCT o.id AS finding ORDER BY finding
 """
+_UNRUN = """
+MATCH (a:`Case`)
+WHERE a.revision = $revision AND NOT a.retried AND a.status IN ['proposed', 'approved'] AND a.test IN $tests
+RETURN a.id, a.test, a.status ORDER BY a.created_offset
+"""
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,7 @@ class Loss:
         tests: tests that have all their support now and would not any more, each with what it would lack.
         short_already: tests that need what would be lost, and lack other support anyway.
         kept: capabilities that other current findings provide too, with those findings.
+        cases: proposed or approved cases of `tests`, which could then be neither approved nor run: id, test, status.
         resting: current findings whose cases rested on this one. They keep their own evidence, and are worth a look.
     """
 
@@ -50,6 +56,7 @@ class Loss:
     short_already: tuple[str, ...]
     kept: tuple[tuple[str, tuple[str, ...]], ...]
     resting: tuple[str, ...]
+    cases: tuple[tuple[str, str, str], ...] = ()
 
 
 def loss_of(graph: Queryable, finding_id: str) -> Loss:
@@ -76,11 +83,14 @@ def loss_of(graph: Queryable, finding_id: str) -> Loss:
     for test, capability in graph.query(_DEPENDENTS, here).rows:
         required.setdefault(str(test), set()).add(str(capability))
     hit = {test: capabilities & lost for test, capabilities in required.items() if capabilities & lost}
+    fallen = tuple((test, tuple(sorted(lacks))) for test, lacks in hit.items() if required[test] <= provided)
+    unrun = graph.query(_UNRUN, {"revision": revision, "tests": tuple(test for test, _ in fallen)}).rows
     return Loss(
         finding_id,
         True,
-        tuple((test, tuple(sorted(lacks))) for test, lacks in hit.items() if required[test] <= provided),
+        fallen,
         tuple(test for test in hit if not required[test] <= provided),
         tuple((capability, tuple(findings)) for capability, findings in kept.items()),
         tuple(str(row[0]) for row in graph.query(_RESTING, now).rows),
+        tuple((str(case), str(test), str(status)) for case, test, status in unrun),
     )

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from forktrail_lab import cli, entry
 from forktrail_lab.broker import room
 from forktrail_lab.broker.probe import free_port
 from support.command_line import CommandLine
@@ -39,3 +40,14 @@ def test_of_another_kafka_the_disk_is_not_known(lonely: CommandLine, monkeypatch
     monkeypatch.setenv("FORKTRAIL_BOOTSTRAP_SERVERS", "127.0.0.1:1")
     said = lonely("run", "list")
     assert (said.code, "MB free" in said.err) == (1, False)
+
+
+def test_ctrl_c_before_the_command_is_there_is_quiet(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted() -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "main", interrupted)
+    assert entry.main() == 130
+    assert capsys.readouterr() == ("", "")

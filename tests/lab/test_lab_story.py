@@ -167,6 +167,11 @@ class TestWithdrawal:
         assert played.bench.command("withdraw", played.bench.run, "finding-zz", "--key", "olga").exit == 3
         assert played.bench.end() == end
 
+    def test_of_an_unknown_test_it_says_what_lists_them(self, played: Played) -> None:
+        said = played.bench.command("why-not", played.bench.run, "no-such-test")
+        assert said.exit == 3
+        assert f"`forktrail run show {played.bench.run}` lists the tests" in said.err
+
     def test_for_real_it_takes_the_candidates_away(self, played: Played) -> None:
         bench = played.bench.another()
         finding = bench.settle(bench.report(GATEWAY))
@@ -174,7 +179,13 @@ class TestWithdrawal:
         bench.ok("withdraw", bench.run, finding, "--key", "olga", "--reason", "planted")
         said = bench.propose()
         assert (said["status"], said["considered"]) == ("no_candidates", 0)
-        assert "withdrawn: " + finding in bench.ok("why-not", bench.run, "export-scope").out
+        why = bench.ok("why-not", bench.run, "export-scope").out
+        assert "withdrawn: " + finding in why
+        fallen = f"the finding of {GATEWAY} was withdrawn by olga; it can be tested again in the next revision"
+        assert fallen in why
+        assert "its finding was withdrawn by olga" in bench.ok("why-not", bench.run, GATEWAY).out
+        reasons = bench.ok("why-not", bench.run, "export-scope", "--format", "json").json()["reasons"]
+        assert reasons[-1].strip() == fallen
         again = bench.command("withdraw", bench.run, finding, "--key", "olga")
         assert again.exit == 1
         assert "already_withdrawn" in again.err

@@ -92,6 +92,7 @@ class TestApproval:
         asked, end = bench.asked(), bench.end()
         done = bench.command("runner", bench.run, "--once")
         assert done.exit == 7
+        assert f"forktrail approve {bench.run} {case} --key NAME" in done.err
         assert done.err.startswith("forktrail runner: approval_required:")
         assert case in done.err
         assert (bench.asked(), bench.end()) == (asked, end)
@@ -144,15 +145,29 @@ class TestRefusal:
         assert (bench.asked(), bench.end()) == (asked, end)
 
     def test_a_case_whose_support_was_withdrawn_is_passed_over(self, bench: Workbench) -> None:
-        finding = bench.settle(bench.report(GATEWAY))
+        gateway = bench.report(GATEWAY)
+        finding = bench.settle(gateway)
         assert finding
         case = bench.approved("export-scope")
-        bench.ok("withdraw", bench.run, finding, "--key", "olga")
+        stuck = f"{case} (export-scope) is approved, and can't be run without it"
+        planned = bench.ok("withdraw", bench.run, finding, "--dry-run").out.splitlines()
+        assert f"  {stuck}" in planned
+        assert planned[-1].startswith(f"  {GATEWAY} itself can be tested again only in the next revision")
+        said = bench.ok("withdraw", bench.run, finding, "--key", "olga").err.splitlines()
+        assert said[0] == stuck
+        assert said[1].startswith(f"{GATEWAY} itself can be tested again only in the next revision")
         asked = bench.asked()
         done = bench.ok("runner", bench.run, "--once")
         assert f"{case} is passed over: support_missing" in done.err
         assert "no approved case may be run now" in done.out
-        assert bench.asked() == asked
+        assert (bench.asked(), bench.types().count("TestStarted")) == (asked, 1)
+        remarks = {
+            row["case_id"]: row["remark"] for row in bench.ok("case", "list", bench.run, "--format", "json").json()
+        }
+        assert remarks == {
+            gateway: "finding withdrawn by olga",
+            case: "support gone (internal-route-access): can't run now",
+        }
         assert bench.types().count("ObservationRecorded") == 1
 
     def test_a_case_past_the_request_budget_is_passed_over(self, bench: Workbench) -> None:
@@ -160,8 +175,8 @@ class TestRefusal:
         case = bench.approved()
         asked = bench.asked()
         done = bench.ok("runner", bench.run, "--once")
-        assert f"{case} is passed over: budget_exhausted" in done.err
-        assert bench.asked() == asked
+        assert f"{case} is passed over: budget_exhausted: it would pass a budget: http-requests: 2 of 1" in done.err
+        assert (bench.asked(), bench.types().count("TestStarted")) == (asked, 0)
         assert bench.status(case) == "approved"
         bench.ok("budget", bench.run, "http-requests=2")
         assert "reproduced" in bench.ok("runner", bench.run, "--once").out
@@ -192,19 +207,24 @@ class TestRefusal:
         case = bench.approved()
         asked, end = bench.asked(), bench.end()
         done = bench.command("runner", bench.run, "--once", "--key", "olga")
-        assert done.exit == 1
+        assert done.exit == 2
         assert done.err.startswith("forktrail runner: role_missing:")
         assert done.err.count("\n") == 1
-        assert (bench.asked(), bench.end()) == (asked, end + 1)
+        assert (bench.asked(), bench.end()) == (asked, end)
         assert bench.status(case) == "approved"
         assert "reproduced" in bench.ok("runner", bench.run, "--once").out
+
+    def test_the_role_is_looked_at_first_so_that_nothing_approved_hides_that_it_lacks(self, bench: Workbench) -> None:
+        done = bench.command("runner", bench.run, "--once", "--key", "olga")
+        assert done.exit == 2
+        assert done.err.startswith("forktrail runner: role_missing:")
 
     def test_a_revoked_key_is_told_so(self, bench: Workbench) -> None:
         bench.ok("key", "revoke", bench.run, "runner", "--reason", "lost")
         bench.approved()
         asked = bench.asked()
         done = bench.command("runner", bench.run, "--once")
-        assert done.exit == 1
+        assert done.exit == 2
         assert "key_revoked" in done.err
         assert bench.asked() == asked
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from confluent_kafka.admin import AdminClient
 
+from forktrail_producers import producer as producer_module
 from forktrail_producers.producer import Producer, meta
 from forktrail_projectors.reader import LogReader
 from forktrail_schemas import events
@@ -11,6 +13,7 @@ from forktrail_schemas.errors import InvalidEvent, LogUnavailable, NotFound
 from forktrail_schemas.events.base import Event
 from forktrail_schemas.headers import signature_header
 from forktrail_schemas.signatures import SigningKey, parse_signature, verify
+from forktrail_schemas.topics import run_topic
 from forktrail_schemas.wire import build, decode
 from support.raw import make_run
 
@@ -86,3 +89,16 @@ def test_an_unknown_run_is_not_found_and_is_not_made(kafka: str) -> None:
 def test_a_kafka_that_does_not_answer_is_said_with_what_to_do() -> None:
     with Producer("127.0.0.1:1") as producer, pytest.raises(LogUnavailable, match=r"127\.0\.0\.1:1"):
         producer.emit(report("any-run"))
+
+
+def test_a_run_whose_topic_is_deleted_meanwhile_is_not_found(kafka: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(producer_module, "DELIVERY_TIMEOUT_SECONDS", 2.0)
+    run = make_run(kafka)
+    with Producer(kafka) as producer:
+        producer.emit(report(run))
+        admin = AdminClient({"bootstrap.servers": kafka})
+        admin.delete_topics([run_topic(run)])[run_topic(run)].result()
+        with pytest.raises((LogUnavailable, NotFound)):
+            producer.emit(report(run))
+        with pytest.raises(NotFound):
+            producer.emit(report(run))

@@ -12,10 +12,12 @@ from benchmarks.eligible import eligible_by_search
 from forktrail_projectors import discovery
 from forktrail_projectors.discovery import (
     Candidate,
+    Spent,
     Standing,
     Support,
     all_eligible_tests,
     eligible_tests,
+    missing_support,
     run_state,
     why_not,
 )
@@ -161,6 +163,55 @@ def test_a_withdrawal_names_the_findings_that_rested_on_it(graph: CypherGraph, s
     assert loss_of(graph, root).resting == (mid,)
     with pytest.raises(NotFound):
         loss_of(graph, "finding-00000000000000000000")
+
+
+def test_after_a_withdrawal_why_not_names_it_and_what_has_to_wait_for_the_next_revision(
+    graph: CypherGraph, story: Story
+) -> None:
+    case = story.report("root")
+    root = story.settle(case)
+    story.signed(events.FindingWithdrawn, OPERATOR, finding_id=root, reason="")
+    assert why_not(graph, "root").reasons() == [
+        f"attempted in r1: {case} was observed reproduced, accepted by ravi; its finding was withdrawn by olga; "
+        "it can be tested again in the next revision"
+    ]
+    answer = why_not(graph, "mid")
+    assert answer.gaps[0].spent == (Spent("root", "accepted", "olga"),)
+    assert answer.outlook() == [
+        "  the finding of root was withdrawn by olga; it can be tested again in the next revision"
+    ]
+
+
+def test_a_source_that_can_still_be_tried_is_not_said_to_be_spent(graph: CypherGraph, story: Story) -> None:
+    assert why_not(graph, "mid").outlook() == []
+    root = story.report("root")
+    assert why_not(graph, "mid").outlook() == []
+    story.settle(root, "inconclusive")
+    assert why_not(graph, "mid").outlook() == []
+    story.decide(story.report("side"), "deny")
+    assert why_not(graph, "mid").outlook() == ["  side was denied; it can be tested again in the next revision"]
+    story.signed(events.RevisionAdvanced, OPERATOR, from_revision="r1", to_revision="r2", reason="")
+    assert why_not(graph, "mid").outlook() == []
+
+
+def test_a_case_whose_support_is_gone_is_told_and_named_by_the_withdrawal(graph: CypherGraph, story: Story) -> None:
+    root = story.settle(story.report("root"))
+    mid, _ = story.propose("mid", [root])
+    twin, _ = story.propose("twin", [root])
+    story.decide(mid)
+    assert missing_support(graph, "r1", ["mid", "twin", "top", "root"]) == {"top": ("b",)}
+    assert loss_of(graph, root).cases == ((mid, "mid", "approved"), (twin, "twin", "proposed"))
+    story.signed(events.FindingWithdrawn, OPERATOR, finding_id=root, reason="")
+    assert missing_support(graph, "r1", ["mid", "twin", "top", "root"]) == {
+        "mid": ("a",), "top": ("a", "b"), "twin": ("a",),
+    }  # fmt: skip
+    assert why_not(graph, "mid").reasons()[-1] == (
+        f"attempted in r1: {mid} is approved, but its support is gone: it can't run now"
+    )
+    assert "it can't be approved now" in why_not(graph, "twin").reasons()[-1]
+    story.settle(story.report("side"))
+    assert why_not(graph, "mid").reasons() == [f"attempted in r1: {mid} is approved and waits for a runner"]
+    assert missing_support(graph, "r1", ["mid", "twin"]) == {}
 
 
 def test_a_graph_without_a_run_is_an_error_and_not_an_empty_answer(graph: CypherGraph) -> None:

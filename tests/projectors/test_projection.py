@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import time
 from collections.abc import Iterator
 
@@ -15,6 +16,7 @@ from forktrail_projectors.graph.cypher import CypherGraph
 from forktrail_projectors.graph.engine import database_files
 from forktrail_projectors.graph.memory import MemoryGraph
 from forktrail_projectors.graph.protocol import Cursor
+from forktrail_projectors.owner import turn
 from forktrail_projectors.projection import fold_in_memory, graph_file, open_projection
 from forktrail_projectors.projector import Projector
 from forktrail_projectors.reader import LogReader
@@ -286,6 +288,20 @@ def test_one_owner_at_a_time(settings: Settings) -> None:
         open_projection(settings, story.run, wait_seconds=0),
     ):
         pass
+
+
+def test_who_waits_long_for_an_owner_is_told_for_whom(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turn, "SILENT_SECONDS", 0.05)
+    story = reported(settings.bootstrap_servers)
+    lines: list[str] = []
+    with (
+        open_projection(settings, story.run),
+        pytest.raises(GraphBusy),
+        open_projection(settings, story.run, wait_seconds=0.5, say=lines.append),
+    ):
+        pass
+    (line,) = lines
+    assert line.startswith(f"process {os.getpid()} holds {story.run}.lock")
 
 
 def test_a_record_written_in_a_transaction_stops_the_run_and_names_the_last_good_offset(settings: Settings) -> None:

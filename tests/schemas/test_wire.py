@@ -319,6 +319,8 @@ def test_a_record_is_checked_however_it_is_made(change: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         record.model_copy(update=change)
     with pytest.raises(ValidationError):
+        record.copy(update=change)
+    with pytest.raises(ValidationError):
         TestRegistered.model_construct(**(record.__dict__ | change))
     assert record.model_copy() == record
     assert record.model_copy(update={"title": "other"}).title == "other"

@@ -70,8 +70,8 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
 
 def _exhausted(name: str, used: int, limit: int) -> str:
     """What follows where nothing is left of a limit."""
-    what = "the deepest so far is" if name in DEPTHS else "used already:"
-    return f"{name}: {what} {used}, {limit} are allowed; what stands stays, and {FROM_NOW_ON[name]}"
+    what = f"the deepest so far is {used}" if name in DEPTHS else f"{used} used already"
+    return f"{name}: {what}, of {limit} allowed; what stands stays, and {FROM_NOW_ON[name]}"
 
 
 def _limit(name: str, value: str) -> int | None:

@@ -24,10 +24,10 @@ from forktrail_lab.console.dead_letter import (
     verdict_facts,
 )
 from forktrail_lab.console.output import Format, counted, note, print_lines, print_result, print_rows, to_json
-from forktrail_lab.console.resending import check_worth, headers_to_resend, signed_headers
+from forktrail_lab.console.resending import check_signer, check_worth, headers_to_resend, signed_headers
 from forktrail_producers.dead_letter_topic import DeadLetterTopic
 from forktrail_producers.producer import Producer
-from forktrail_projectors.dead_letters import dead_verdicts
+from forktrail_projectors.dead_letters import dead_verdicts, valid_again
 from forktrail_projectors.projection import open_projection
 from forktrail_projectors.rules.reasons import in_words
 from forktrail_schemas.errors import ExitCode
@@ -38,10 +38,12 @@ from forktrail_schemas.wire import build
 
 LIST_EXAMPLE = "  forktrail dead list $RUN\n  forktrail dead list $RUN --all --format json"
 SHOW_EXAMPLE = "  forktrail dead show $RUN 12"
-RESEND_EXAMPLE = "  forktrail dead resend $RUN 12\n  forktrail dead resend $RUN 12 --key olga"
+RESEND_EXAMPLE = """  forktrail dead resend $RUN 12
+  forktrail key register $RUN olga-2 --holder olga --role operator
+  forktrail dead resend $RUN 12 --key olga-2"""
 ACK_EXAMPLE = "  forktrail dead ack $RUN 12 --reason 'a scanner of the old version; it was sent again by the new one'"
 EXAMPLE = "\n".join((LIST_EXAMPLE, SHOW_EXAMPLE, RESEND_EXAMPLE, ACK_EXAMPLE))
-COLUMNS = ("offset", "type", "verdict", "reason", "detail")
+COLUMNS = ("offset", "type", "verdict", "reason", "detail", "valid_at_offset")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -90,10 +92,13 @@ def _list(arguments: argparse.Namespace, settings: Settings) -> int:
     """List from the graph, but for what the topic says is acknowledged; the topic may be empty."""
     with open_projection(settings, arguments.run, say=note) as view:
         verdicts = list(dead_verdicts(view.graph, 0, view.next_offset))
+        again = valid_again(view.graph, (verdict.offset for verdict in verdicts))
     acknowledged = DeadLetterTopic(settings.bootstrap_servers).of_run(arguments.run).acknowledged if verdicts else {}
     listed = [verdict for verdict in verdicts if arguments.all or verdict.offset not in acknowledged]
     facts = [
-        verdict_facts(verdict) | {"acknowledged": acknowledgement_facts(acknowledged.get(verdict.offset))}
+        verdict_facts(verdict)
+        | {"valid_at_offset": again.get(verdict.offset)}
+        | {"acknowledged": acknowledgement_facts(acknowledged.get(verdict.offset))}
         for verdict in listed
     ]
     if arguments.format == Format.JSON:
@@ -102,7 +107,15 @@ def _list(arguments: argparse.Namespace, settings: Settings) -> int:
         columns = (*COLUMNS, "acknowledged") if arguments.all else COLUMNS
         print_rows(columns, [[_cell(row[name]) for name in columns] for row in facts], arguments.format)
     note(f"{counted(len(verdicts), 'dead letter')}, {sum(v.offset in acknowledged for v in verdicts)} acknowledged")
+    cured = [verdict.offset for verdict in verdicts if verdict.offset in again and verdict.offset not in acknowledged]
+    if cured:
+        note(f"sent again, the bytes of {counted(len(cured), 'letter')} became valid: {_acknowledging(arguments.run)}")
     return ExitCode.OK
+
+
+def _acknowledging(run: str, offset: int | None = None) -> str:
+    """How to take a letter off the list."""
+    return f"`forktrail dead ack {run} {'OFFSET' if offset is None else offset} --reason …` takes it off the list"
 
 
 def _cell(value: object) -> object:
@@ -127,14 +140,15 @@ def _resend(arguments: argparse.Namespace, settings: Settings) -> int:
     """Append the same bytes and headers, or sign them anew; exit 1 where the new record doesn't count either.
 
     Raises:
-        InvalidInput: it would be refused again, the headers can't be read, or there is nothing to sign; nothing was
-            sent.
+        InvalidInput: it would be refused again, as it is or under this key, the headers can't be read, or there is
+            nothing to sign; nothing was sent.
     """
     with open_projection(settings, arguments.run, say=note) as view:
         old = find_letter(view, arguments.offset)
         record = view.reader.record_at(arguments.offset)
         if not arguments.force:
             check_worth(view.graph, record, old, signed_anew=arguments.key is not None)
+            check_signer(view.graph, record, arguments.run, settings, arguments.key)
         if arguments.key:
             headers = signed_headers(view.graph, record, settings, arguments.key)
         else:
@@ -147,6 +161,8 @@ def _resend(arguments: argparse.Namespace, settings: Settings) -> int:
     line = f"offset {record.offset} of {arguments.run} was sent again as offset {made}, which is {verdict.kind}{why}"
     facts = {"run": arguments.run, "resent": record.offset, **verdict_facts(verdict)}
     print_result(line, facts, arguments.format)
+    if verdict.valid:
+        note(f"offset {record.offset} stays refused: {_acknowledging(arguments.run, record.offset)}")
     return ExitCode.OK if verdict.valid else ExitCode.ERROR
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import os
-import stat
 import sys
 from pathlib import Path
 from typing import Any
 
 from forktrail_lab.console.arguments import run_id
 from forktrail_lab.console.output import counted, note, print_lines, printable
+from forktrail_lab.files import read_file, whole_file
 from forktrail_producers.blobs import BlobStore
 from forktrail_producers.keys import KeyStore
 from forktrail_projectors.handoff.against_log import check_against_log, revoked_by_now
@@ -146,24 +145,8 @@ def _write(file: Path, data: bytes) -> None:
         raise InvalidInput(f"{file} can't be written: {error.strerror}") from error
 
 
-def _read(file: Path, bytes_max: int) -> bytes:
-    """Read at most a byte more than so many of a file, never waiting for a writer nor reading without end."""
-    try:
-        # Without O_NONBLOCK, opening a FIFO waits until somebody writes to it.
-        with os.fdopen(os.open(file, os.O_RDONLY | os.O_NONBLOCK), "rb") as opened:
-            if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
-                raise InvalidInput(f"{file} is not a regular file", hint="give the file itself")
-            return opened.read(bytes_max + 1)
-    except FileNotFoundError as error:
-        raise NotFound(f"there is no file {file}") from error
-    except OSError as error:
-        raise InvalidInput(f"{file} can't be read: {error.strerror}") from error
-
-
 def _verify(arguments: argparse.Namespace, settings: Settings) -> int:
-    data = _read(arguments.file, PACKET_BYTES_MAX)
-    if len(data) > PACKET_BYTES_MAX:
-        raise InvalidInput(f"{arguments.file} is larger than {PACKET_BYTES_MAX} bytes", hint="no packet is so large")
+    data = whole_file(arguments.file, PACKET_BYTES_MAX, what="packet")
     checked = check_packet(data)
     signer = _signer(arguments, data, checked)
     place = f"offset {checked.next_offset}, log root {checked.log_root}, state digest {checked.state_digest}"
@@ -197,6 +180,8 @@ def _signer(arguments: argparse.Namespace, data: bytes, checked: Checked) -> Pac
             return None
         raise NotFound(
             f"{arguments.file} has no signature: there is no {file}",
-            hint="whoever hands the run on signs it with `forktrail handoff RUN --output FILE --key NAME`",
+            hint=f"whoever hands the run on signs it with `forktrail handoff {checked.run} --output FILE --key NAME`",
         )
-    return check_signature(data, _read(file, ENVELOPE_LENGTH_MAX), checked.packet, arguments.signer)
+    return check_signature(
+        data, read_file(file, ENVELOPE_LENGTH_MAX, what="signature"), checked.packet, arguments.signer
+    )

@@ -19,6 +19,7 @@ from forktrail_lab.console.output import print_result, print_rows
 from forktrail_lab.console.registered_keys import find_key
 from forktrail_lab.console.run_summary import KEY_COLUMNS, key_rows
 from forktrail_lab.console.session import open_session
+from forktrail_lab.console.signing import SERVICE_ROLES
 from forktrail_producers.keys import KeyStore
 from forktrail_schemas.errors import ExitCode, ForktrailError, InvalidInput
 from forktrail_schemas.events import KeyRegistered, KeyRevoked
@@ -33,7 +34,6 @@ REGISTER_EXAMPLE = "  forktrail key register $RUN olga --role operator"
 REVOKE_EXAMPLE = "  forktrail key revoke $RUN olga --reason 'her laptop is lost'"
 EXAMPLE = "\n".join((NEW_EXAMPLE, REGISTER_EXAMPLE, LIST_EXAMPLE, REVOKE_EXAMPLE))
 KINDS = get_args(ActorKind)
-SERVICE_ROLES = {"runner", "sealer", "worker"}
 LOCAL_COLUMNS = ("name", "key_id", "problem")
 
 

@@ -20,9 +20,9 @@ EXAMPLE = "  CASE=$(forktrail report $RUN gateway-routing-context --as rita --su
 _LINE: TypeAdapter[str] = TypeAdapter(Line)
 _SAID = {
     "case_opened": "{case} waits for approval",
-    "case_exists": "kept; {case} stands for this test in this revision",
-    "support_missing": "kept; what the test requires is not met now",
-    "budget_exhausted": "kept; a budget is used up",
+    "case_exists": "kept as a report; {case} stands for this test in this revision",
+    "support_missing": "kept as a report; no case was opened, because what the test requires is not met now",
+    "budget_exhausted": "kept as a report; no case was opened, because a budget is used up",
 }
 
 
@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
     outcome = str(report["outcome"])
     case = None if report["case_id"] is None else str(report["case_id"])
     facts = written.facts() | {"report_id": report["id"], "outcome": outcome, "case_id": case}
-    said = _SAID.get(outcome, "kept").format(case=case)
+    said = _SAID.get(outcome, "kept as a report; no case was opened").format(case=case)
     print_made(case, f"{outcome}: {said} (offset {written.offset})", facts, arguments.format)
     if outcome == "support_missing":
         note(f"`forktrail why-not {arguments.run} {arguments.test}` names what is missing")

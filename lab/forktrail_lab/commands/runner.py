@@ -54,10 +54,10 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
         runner = Runner(settings, lane, producer, note)
         for ran in runner.close_interrupted(take_over=arguments.take_over):
             _tell(ran)
-        return _once(runner) if arguments.once else _until_stopped(runner, settings, arguments.run)
+        return _once(runner, arguments.run) if arguments.once else _until_stopped(runner, settings, arguments.run)
 
 
-def _once(runner: Runner) -> int:
+def _once(runner: Runner, run: str) -> int:
     ran = runner.run_next()
     if ran is not None:
         _tell(ran)
@@ -65,7 +65,8 @@ def _once(runner: Runner) -> int:
     waiting = runner.waiting()
     if waiting:
         raise ApprovalRequired(
-            f"nothing is approved; waiting for a person: {', '.join(waiting)}", hint="forktrail approve RUN CASE"
+            f"nothing is approved; waiting for a person: {', '.join(waiting)}",
+            hint=f"forktrail approve {run} {waiting[0]} --key NAME",
         )
     if runner.passed_over:
         print("no approved case may be run now")

@@ -10,6 +10,7 @@ from pathlib import Path
 from forktrail_lab.console.arguments import ADMIN_KEY, add_action, add_actions, add_format, add_key, add_run, run_id
 from forktrail_lab.console.output import Format, counted, note, print_made, print_result, print_rows
 from forktrail_lab.console.session import RunSession, open_session
+from forktrail_lab.files import read_file
 from forktrail_producers.producer import Producer
 from forktrail_producers.schema_topic import SchemaTopic, built_in_schemas
 from forktrail_schemas.catalog import Schema, by_fingerprint
@@ -20,6 +21,8 @@ from forktrail_schemas.schema_types import short_name
 from forktrail_schemas.settings import Settings
 from forktrail_schemas.topics import SCHEMAS
 from forktrail_schemas.values import TEXT_LENGTH_MAX
+
+_FILE_BYTES_MAX = 4 * TEXT_LENGTH_MAX  # of so many characters in UTF-8
 
 LIST_EXAMPLE = "  forktrail schema list\n  forktrail schema list $RUN"
 SHOW_EXAMPLE = "  forktrail schema show ReportFiled > ReportFiled.avsc"
@@ -95,7 +98,10 @@ def _row(known: Known) -> tuple[object, ...]:
 def _show(arguments: argparse.Namespace, settings: Settings) -> None:
     found = [known for known in _known(settings, arguments.run) if known.is_called(arguments.schema)]
     if not found:
-        raise NotFound(f"there is no schema {arguments.schema!r}", hint="`forktrail schema list [RUN]` shows them")
+        hint = "`forktrail schema list` shows those built in; `--run RUN` looks among what a run declared, too"
+        if arguments.run is not None:
+            hint = f"`forktrail schema list {arguments.run}` shows them"
+        raise NotFound(f"there is no schema {arguments.schema!r}", hint=hint)
     # One that is declared under a built-in type's name is read as that type, and takes nothing of it away.
     shown = ([known for known in found if known.declared_at is None] or found)[-1]
     print(shown.schema.text.rstrip("\n"), flush=True)
@@ -128,16 +134,12 @@ def _read(file: Path) -> Schema:
         InvalidInput: there is no schema in it that a run could declare.
     """
     try:
-        text = file.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise NotFound(f"there is no file {file}") from None
-    except OSError as error:
-        raise InvalidInput(f"{file} can't be read: {error.strerror}", hint="give the file of an Avro schema") from error
+        text = read_file(file, _FILE_BYTES_MAX, hint="give the file of an Avro schema").decode()
     except ValueError as error:
         raise InvalidSchema(f"{file} is not UTF-8", hint="give the Avro schema of a record, as JSON") from error
     if len(text) > TEXT_LENGTH_MAX:
         raise InvalidSchema(
-            f"{file} has {len(text):,} characters, a declared schema may have {TEXT_LENGTH_MAX:,}",
+            f"{file} has more than the {TEXT_LENGTH_MAX:,} characters that a declared schema may have",
             hint="leave out the docs",
         )
     schema = declared_schema(text)

@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 import argparse
-import re
+import shutil
+import sys
 from collections.abc import Sequence
 
 from forktrail_lab.console.arguments import add_run, offset
-from forktrail_lab.console.output import Format, note, print_lines, table_lines, time_text, to_json
+from forktrail_lab.console.event_lines import EventLines, event_row
+from forktrail_lab.console.output import Format, note, print_lines, time_text, to_json, write_csv
 from forktrail_projectors.projection import open_projection
 from forktrail_projectors.reader import LogReader
 from forktrail_schemas.errors import ExitCode
 from forktrail_schemas.settings import Settings
 
 EXAMPLE = "  forktrail tail $RUN\n  forktrail tail $RUN --from 12 --follow --format json | jq .verdict"
-COLUMNS = ("offset", "time", "type", "actor", "subject", "verdict", "reason")
-# So that a table that goes on stays aligned.
-_WIDTHS_MIN = (6, 24, 18, 12, 24, 10)
 PAGE_EVENTS = 5_000
-DIGITS_SHOWN = 12
-_DIGEST = re.compile("[0-9a-f]{64}")
 _PAGE = """
 MATCH (e:Event) WHERE e.offset >= $start AND e.offset < $until
 RETURN e.offset, e.id, e.type, e.occurred_at, e.actor_kind, e.actor, e.subject, e.verdict, e.reason, e.detail
 ORDER BY e.offset
 """
 _FIELDS = ("offset", "id", "type", "occurred_at", "actor_kind", "actor", "subject", "verdict", "reason", "detail")
+_SHOWN = ("offset", "occurred_at", "type", "actor", "subject", "verdict", "reason", "detail")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -34,7 +32,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--from", dest="start", type=offset, default=0, metavar="OFFSET", help="(default: 0)")
     parser.add_argument("--follow", action="store_true", help="go on as events come, until Ctrl-C")
     parser.add_argument(
-        "--format", choices=[Format.TABLE.value, Format.JSON.value], default="table", help="json: one object a line"
+        "--format",
+        choices=[format.value for format in Format],
+        default="table",
+        help="json: one object a line",
     )
 
 
@@ -64,6 +65,7 @@ class _Printer:
         self._run = run
         self._format = format
         self._header = True
+        self._lines = EventLines(shutil.get_terminal_size().columns if sys.stdout.isatty() else None)
         self.next_offset = start
 
     def print_new(self) -> None:
@@ -87,26 +89,9 @@ class _Printer:
         if self._format == Format.JSON:
             print_lines([to_json(event | {"time": time_text(event["occurred_at"])}) for event in events])
             return
-        rows = [_row(event) for event in events]
-        print_lines(table_lines(COLUMNS, rows, minimum=_WIDTHS_MIN, header=self._header))
-        self._header = False
-
-
-def _row(event: dict[str, object]) -> tuple[object, ...]:
-    detail = f" ({event['detail']})" if event["detail"] else ""
-    return (
-        event["offset"],
-        time_text(event["occurred_at"]),
-        str(event["type"]).rpartition(".")[2] or None,
-        event["actor"],
-        _short(event["subject"]),
-        event["verdict"],
-        f"{event['reason'] or ''}{detail}".strip(),
-    )
-
-
-def _short(subject: object) -> object:
-    """A digest's first digits; JSON has all of them."""
-    if isinstance(subject, str) and _DIGEST.fullmatch(subject):
-        return f"{subject[:DIGITS_SHOWN]}…"
-    return subject
+        if self._format == Format.CSV:
+            rows = [(*event.values(), time_text(event["occurred_at"])) for event in events]
+            write_csv(sys.stdout, (*_FIELDS, "time"), rows, header=self._header)
+            self._header = False
+        else:
+            print_lines(self._lines.lines([event_row(*(event[name] for name in _SHOWN)) for event in events]))

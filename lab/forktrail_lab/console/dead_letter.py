@@ -96,8 +96,7 @@ def letter_lines(facts: Mapping[str, Any]) -> list[str]:
     lines = section_lines(f"offset {facts['offset']} is {facts['verdict']}", _shown(facts))
     headers = [tuple(pair) for pair in facts["headers"] or ()]
     lines += section_lines("headers", headers) if facts["headers"] is not None else ["headers", "  can't be read"]
-    fields = [("can't be shown", facts["fields_fault"])] if facts["fields"] is None else [*facts["fields"].items()]
-    lines += section_lines("fields", fields)
+    lines += section_lines("fields", _fields_shown(facts))
     digits = facts["value"] or ""
     shown = min(len(digits), 2 * BYTES_SHOWN)
     lines.append(f"value, {facts['value_bytes'] or 0} bytes")
@@ -112,11 +111,35 @@ def _shown(facts: Mapping[str, Any]) -> list[tuple[str, object]]:
     by = acknowledged_in_words(acknowledged) if acknowledged else "no"
     again = ", ".join(f"offset {other['offset']} ({other['verdict']})" for other in facts["again"])
     return [
-        ("why", in_words(facts["reason"], facts["detail"])),
+        ("why", _why(facts)),
         *((name, facts[name]) for name in ("reason", "type", "event_id", "key", "recorded_at", "published_at")),
-        ("same bytes again", f"at {again}" if again else "no"),
+        ("sent again", f"the same bytes lie at {again}" if again else "no: the same bytes lie nowhere further on"),
         ("acknowledged", by),
     ]
+
+
+def _why(facts: Mapping[str, Any]) -> str:
+    """The reason in words; of what can't be read the detail is a sentence of its own, which says the same."""
+    if facts["verdict"] == "unreadable" and facts["detail"]:
+        return str(facts["detail"])
+    return in_words(facts["reason"], facts["detail"])
+
+
+def _fields_shown(facts: Mapping[str, Any]) -> list[tuple[str, object]]:
+    """The fields, times in words too; where they can't be read, why, unless that was said above."""
+    fault = facts["fields_fault"]
+    if facts["fields"] is None:
+        return [("can't be shown", "for the reason above" if fault == facts["detail"] else fault)]
+    return [(name, _timed(name, value)) for name, value in facts["fields"].items()]
+
+
+def _timed(name: str, value: object) -> object:
+    """A value, or a record's, with the microseconds of an `…_at` as RFC 3339 before them."""
+    if isinstance(value, dict):
+        return {inner: _timed(inner, held) for inner, held in value.items()}
+    if name.endswith("_at") and isinstance(value, int) and not isinstance(value, bool):
+        return f"{time_text(value)} ({value} microseconds)"
+    return value
 
 
 def _header(value: bytes | None) -> str | None:

@@ -10,15 +10,17 @@ import json
 import re
 import shutil
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import TextIO
 
-COLUMN_WIDTH_MIN = 8
+from forktrail_lab.console.columns import fitted_widths, least_widths, natural_widths
+from forktrail_lab.console.records import record_lines
+from forktrail_lab.console.widths import elided, padded
+
 _GAP = "  "
 _ENDS_A_FIELD = re.compile(r'[",\r\n]')
-_ID = re.compile(r"[a-z]+-[0-9a-f]{12,20}")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 Rows = Sequence[Sequence[object]]
@@ -87,9 +89,10 @@ def to_json(value: object, *, indent: int | None = None) -> str:
 
 
 def table_lines(columns: Sequence[str], rows: Rows, *, minimum: Sequence[int] = (), header: bool = True) -> list[str]:
-    """Rows in aligned columns, numbers to the right; cut to the terminal's width where stdout is one.
+    """Rows in aligned columns, numbers to the right.
 
-    Ids are never cut, since half of one can't be copied; rather the line gets too long.
+    Where stdout is a terminal, long words are cut to its width; rows that don't fit so come as a block each, with a
+    line per value. Elsewhere nothing is cut.
 
     Args:
         minimum: the least width per column, for a table that goes on.
@@ -97,13 +100,15 @@ def table_lines(columns: Sequence[str], rows: Rows, *, minimum: Sequence[int] = 
     """
     cells = [[cell(value) for value in row] for row in rows]
     names = [printable(name) for name in columns]
-    widths = [
-        max([len(name), *(len(row[index]) for row in cells), *minimum[index : index + 1]])
-        for index, name in enumerate(names)
-    ]
+    widths = natural_widths(names, cells)
     if sys.stdout.isatty():
-        whole = {index for index in range(len(columns)) if any(_ID.fullmatch(row[index]) for row in cells)}
-        widths = _narrowed(widths, shutil.get_terminal_size().columns, whole)
+        screen = shutil.get_terminal_size().columns
+        fitted = fitted_widths(widths, least_widths(names, cells), screen - len(_GAP) * (len(names) - 1))
+        if fitted is None and cells:
+            blocks = [list(zip(names, row, strict=True)) for row in cells]
+            return record_lines(blocks, screen, "`--format json` has them")
+        widths = fitted or widths
+    widths = [max([size, *minimum[place : place + 1]]) for place, size in enumerate(widths)]
     numeric = [bool(rows) and all(_is_number(row[index]) for row in rows) for index in range(len(columns))]
     lines = [*([names] if header else []), *cells]
     return [_line(line, widths, numeric) for line in lines]
@@ -152,14 +157,15 @@ def time_text(micros: object) -> str | None:
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def write_csv(file: TextIO, columns: Sequence[str], rows: Rows) -> None:
-    """Write RFC 4180: the names, then a record for each row; a list is its JSON.
+def write_csv(file: TextIO, columns: Sequence[str], rows: Rows, *, header: bool = True) -> None:
+    """Write RFC 4180: the names, unless told not to, then a record for each row; a list is its JSON.
 
     A null is an empty field and an empty text is `""`, as PostgreSQL tells them apart; in a lone column a null is an
     empty line. (Python's `csv` writes both alike.)
     """
     show = printable if file.isatty() else str
-    file.write(_record([show(name) for name in columns]))
+    if header:
+        file.write(_record([show(name) for name in columns]))
     for row in rows:
         file.write(_record([None if value is None else show(_field(value)) for value in row]))
     file.flush()
@@ -188,25 +194,6 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _narrowed(widths: list[int], total: int, whole: Collection[int]) -> list[int]:
-    """Take from the widest columns until the line fits, or each is as narrow as may be; some are to be kept whole."""
-    widths = list(widths)
-    room = total - len(_GAP) * (len(widths) - 1)
-    free = [index for index in range(len(widths)) if index not in whole]
-    while free and sum(widths) > room:
-        widest = max(free, key=widths.__getitem__)
-        if widths[widest] <= COLUMN_WIDTH_MIN:
-            break
-        others = sorted({widths[index] for index in free})[-2:][0]
-        excess = sum(widths) - room
-        floor = max(COLUMN_WIDTH_MIN, others if others < widths[widest] else widths[widest] - 1)
-        widths[widest] = max(floor, widths[widest] - excess)
-    return widths
-
-
 def _line(cells: Sequence[str], widths: Sequence[int], numeric: Sequence[bool]) -> str:
-    parts = []
-    for text, width, right in zip(cells, widths, numeric, strict=True):
-        shown = text if len(text) <= width else text[: width - 1] + "…"
-        parts.append(shown.rjust(width) if right else shown.ljust(width))
-    return _GAP.join(parts).rstrip()
+    places = zip(cells, widths, numeric, strict=True)
+    return _GAP.join(padded(elided(text, size), size, right=right) for text, size, right in places).rstrip()

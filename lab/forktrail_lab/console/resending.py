@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from forktrail_lab.console.reading import event_of
+from forktrail_lab.console.signing import cure_of_key, key_fault
 from forktrail_producers.keys import KeyStore
 from forktrail_producers.producer import RawHeaders
 from forktrail_projectors.dead_letters import Cure, cure_of
@@ -10,9 +11,11 @@ from forktrail_projectors.record import UNREADABLE_HEADERS, LogRecord, Verdict
 from forktrail_projectors.rules.reasons import in_words
 from forktrail_projectors.view import GraphView
 from forktrail_schemas.errors import EventUnreadable, InvalidEvent, InvalidInput
+from forktrail_schemas.events import RunOpened
 from forktrail_schemas.events.base import Event
 from forktrail_schemas.headers import SIGNATURE, signature_header
 from forktrail_schemas.settings import Settings
+from forktrail_schemas.signatures import parse_signature
 
 
 def check_worth(graph: GraphView, record: LogRecord, verdict: Verdict, *, signed_anew: bool) -> None:
@@ -39,6 +42,35 @@ def check_worth(graph: GraphView, record: LogRecord, verdict: Verdict, *, signed
         code="would_be_refused",
         hint=f"{hints.get(cure, 'its sender has to write it anew')}; --force sends it all the same",
     )
+
+
+def check_signer(graph: GraphView, record: LogRecord, run: str, settings: Settings, name: str | None) -> None:
+    """Refuse what the run's keys would have refused again: the key that signs may not say this, as the graph stands.
+
+    Args:
+        name: the local key that signs it anew; None where the signature stays that it has.
+
+    Raises:
+        InvalidInput: it would (code `would_be_refused`).
+        NotFound: there is no key of that name.
+    """
+    try:
+        event = event_of(graph, record.value or b"")
+        header = None if record.headers == UNREADABLE_HEADERS else signature_header(record.headers)
+        signed_by = None if header is None else parse_signature(header).key_id
+    except (EventUnreadable, InvalidEvent, InvalidInput):
+        return
+    signer = KeyStore(settings.keys_dir).load(name).key_id if name is not None else signed_by
+    if not isinstance(event, Event) or isinstance(event, RunOpened) or signer is None:
+        return
+    actor = event.meta.actor.kind, event.meta.actor.id
+    fault = key_fault(graph, signer, event.ROLE, actor)
+    if fault is not None:
+        raise InvalidInput(
+            f"sent again it would be refused again: {fault.in_words()}",
+            code="would_be_refused",
+            hint=f"{cure_of_key(graph, run, event.ROLE, actor)}; --force sends it all the same",
+        )
 
 
 def headers_to_resend(record: LogRecord) -> RawHeaders:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from forktrail_lab.console.output import note
+from forktrail_lab.console.signing import key_fault
 from forktrail_producers.keys import KeyStore
 from forktrail_producers.producer import Producer, meta
 from forktrail_projectors.graph.protocol import Table
@@ -15,8 +16,8 @@ from forktrail_projectors.projection import open_projection
 from forktrail_projectors.rules.context import text
 from forktrail_projectors.state import NodeId, NodeKey, Row, Value
 from forktrail_projectors.submit import Submission
-from forktrail_projectors.view import RunView
-from forktrail_schemas.errors import EventVoid, NotFound
+from forktrail_projectors.view import GraphView, RunView
+from forktrail_schemas.errors import EventVoid, InvalidInput, NotFound
 from forktrail_schemas.events.base import Event
 from forktrail_schemas.settings import Settings
 from forktrail_schemas.signatures import SigningKey
@@ -24,14 +25,14 @@ from forktrail_schemas.wire import build
 
 E = TypeVar("E", bound=Event)
 
-# What to do about a refusal that the caller can do something about.
+# What to do about a refusal that the caller can do something about; see `_hint`.
 _HINTS = {
-    "unknown_key": "the admin registers a key with `forktrail key register RUN NAME --role ROLE`",
-    "role_missing": "sign with a key that has the role; `forktrail key list RUN` shows them",
-    "key_revoked": "sign with another key; `forktrail key list RUN` shows them",
-    "same_person": "let another person review, or `forktrail set RUN same-person-may-review=true`",
-    "support_missing": "`forktrail why-not RUN TEST` names what is missing",
-    "budget_exhausted": "`forktrail budget RUN` shows the limits",
+    "unknown_key": "the admin registers a key with `forktrail key register {run} NAME --role {role}`",
+    "role_missing": "sign with a key that has the role; `forktrail key list {run}` shows them",
+    "key_revoked": "sign with another key; `forktrail key list {run}` shows them",
+    "same_person": "let another person review, or `forktrail set {run} same-person-may-review=true`",
+    "support_missing": "`forktrail why-not {run} TEST` names what is missing",
+    "budget_exhausted": "`forktrail budget {run}` shows the limits",
     "run_closed": "open another run",
 }
 
@@ -122,11 +123,15 @@ class RunSession:
 
         Raises:
             InvalidEvent: a field breaks the schema; nothing was sent.
+            InvalidInput: the speaker's key may not say this, as the graph stands; `code` is the reason code that the
+                rules would give, and nothing was sent.
             EventVoid: it is on the log, and the rules refused it.
             LogUnavailable: Kafka doesn't answer; it may or may not be on the log.
         """
         head = meta(self.projection.run, speaker.kind, speaker.id, causes=causes, goal=text(self.run, "goal"))
         event = build(cls, {"meta": head, **fields})
+        if speaker.key is not None:
+            require_fit(self.projection.graph, self.projection.run, speaker.key, cls, (speaker.kind, speaker.id))
         if self._producer is None:
             self._producer = Producer(self._settings.bootstrap_servers)
         offset = self._producer.emit(event, speaker.key)
@@ -140,6 +145,24 @@ class RunSession:
             self._producer.close()
 
 
+def require_fit(graph: GraphView, run: str, key: SigningKey, cls: type[Event], actor: tuple[str, str]) -> None:
+    """Refuse, before anything is sent, what a key may not sign as the graph stands; the log decides all the same.
+
+    Raises:
+        InvalidInput: it lacks the role, was revoked, isn't registered, or speaks for another; `code` says which.
+    """
+    fault = key_fault(graph, key.key_id, cls.ROLE, actor)
+    if fault is not None:
+        raise InvalidInput(
+            f"{fault.in_words()}; nothing was sent", code=fault.reason, hint=_hint(fault.reason, run, cls.ROLE), run=run
+        )
+
+
+def _hint(reason: str, run: str, role: str | None = None) -> str:
+    """What to do about a refusal; empty where there is nothing to say."""
+    return _HINTS.get(reason, "").format(run=run, role=role or "ROLE")
+
+
 def require_valid(submission: Submission, run: str) -> Submission:
     """The submission, where its event counts.
 
@@ -150,7 +173,7 @@ def require_valid(submission: Submission, run: str) -> Submission:
         return submission.require_valid()
     except EventVoid as error:
         error.run = run
-        error.hint = error.hint or _HINTS.get(error.code, "")
+        error.hint = error.hint or _hint(error.code, run)
         raise
 
 

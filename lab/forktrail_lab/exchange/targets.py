@@ -10,11 +10,13 @@ from typing import Annotated, Final, Literal
 import httpx
 from pydantic import AfterValidator, Field, ValidationError
 
+from forktrail_lab.files import whole_file
 from forktrail_lab.registry.model import Id, Model
 from forktrail_schemas.errors import InvalidInput, NotFound
 
 TARGETS_FORMAT: Final = "forktrail.targets/1"
 TARGETS_FILE = "targets.json"
+TARGETS_BYTES_MAX = 1024 * 1024
 DEFAULT_PORTS = {"http": 80, "https": 443}
 PORT_MAX = 65535
 
@@ -54,14 +56,9 @@ def load_targets(path: Path) -> Targets:
         NotFound: there is none.
         InvalidInput: it can't be read, or isn't a targets file; the message names the place in it.
     """
-    try:
-        raw = path.read_bytes()
-    except FileNotFoundError as error:
-        raise NotFound(
-            f"there is no targets file {path}", hint="start `forktrail lab serve`, or write one by hand"
-        ) from error
-    except OSError as error:
-        raise InvalidInput(f"{path} can't be read: {error.strerror}", hint="give a readable JSON file") from error
+    raw = whole_file(
+        path, TARGETS_BYTES_MAX, what="targets file", hint="start `forktrail lab serve`, or write one by hand"
+    )
     try:
         return Targets.model_validate_json(raw)
     except ValidationError as error:

@@ -11,11 +11,13 @@ from typing import Any, NoReturn
 import rfc8785
 from pydantic import ValidationError
 
+from forktrail_lab.files import whole_file
 from forktrail_lab.registry.checks import problems
 from forktrail_lab.registry.model import RegisteredTest, Registry
 from forktrail_schemas.errors import InvalidInput, NotFound
 
 DEFINITION_FORMAT = "forktrail.definition/1"
+REGISTRY_BYTES_MAX = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -45,12 +47,7 @@ def load_registry(path: Path) -> RegistryFile:
         NotFound: there is no such file.
         InvalidInput: it can't be read, or breaks a rule; the message names file and JSON path.
     """
-    try:
-        raw = path.read_bytes()
-    except FileNotFoundError as error:
-        raise NotFound(f"there is no registry file {path}", hint="check the path given") from error
-    except OSError as error:
-        raise InvalidInput(f"{path} can't be read: {error.strerror}", hint="give a readable JSON file") from error
+    raw = whole_file(path, REGISTRY_BYTES_MAX, what="registry file", hint="give a readable JSON file")
     return RegistryFile(path, hashlib.sha256(raw).hexdigest(), parse_registry(raw, source=str(path)))
 
 

@@ -12,7 +12,7 @@ from forktrail_lab.shell.asking import Question
 from forktrail_lab.shell.export import check_file, write_file
 from forktrail_lab.shell.meta import COMMANDS, help_lines, parsed, split_words
 from forktrail_lab.shell.named import arguments
-from forktrail_lab.shell.parameters import parameter_pair
+from forktrail_lab.shell.parameters import parameter_pair, require_values
 from forktrail_lab.shell.session import Session
 from forktrail_lab.shell.statements import META
 from forktrail_lab.shell.table import Page
@@ -61,7 +61,7 @@ def _events(session: Session, rest: str) -> None:
         session.face.say("Ctrl-C ends")
         events.follow(session)
         return
-    session.face.answer(events.last_events(session, _whole_number(rest, 1) if rest else events.COUNT))
+    events.show(session, _whole_number(rest, 1) if rest else events.COUNT)
 
 
 def _named(session: Session, rest: str) -> None:
@@ -75,11 +75,19 @@ def _named(session: Session, rest: str) -> None:
 
 def _run(session: Session, rest: str) -> None:
     try:
-        name, *words = shlex.split(rest)
+        words = shlex.split(rest)
     except ValueError as error:
         raise InvalidInput(f"{META}run: {error}") from error
-    query = session.named.get(name)
-    session.face.answer(session.ask(session.question(query.cypher, arguments(query.cypher, words))))
+    if not words:
+        raise InvalidInput("name a query", hint=f"`{META}named` lists them")
+    cypher = session.named.get(words[0]).cypher
+    given = arguments(cypher, words[1:])
+    require_values(
+        cypher,
+        {*session.parameters, *given},
+        lambda name: f"`{META}run {words[0]} {name.upper()}` gives it one, so does `{META}param {name}=…`",
+    )
+    session.face.answer(session.ask(session.question(cypher, given)))
 
 
 def _name(session: Session, rest: str) -> None:
@@ -91,6 +99,8 @@ def _name(session: Session, rest: str) -> None:
 
 
 def _unname(session: Session, rest: str) -> None:
+    if not rest:
+        raise InvalidInput("name a query of yours", hint=f"`{META}named` lists them")
     session.named.remove(rest)
     session.face.say(f"{rest} is forgotten")
 
@@ -119,6 +129,10 @@ def _export(session: Session, rest: str) -> None:
 
 
 def _param(session: Session, rest: str) -> None:
+    if not rest:
+        raise InvalidInput(
+            "a name and a value have to be given", hint=f"{COMMANDS['param'].usage}; `{META}params` lists them"
+        )
     name, value = parameter_pair(rest)
     if value == "" and rest.rstrip().endswith("="):
         session.parameters.pop(name, None)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from forktrail_lab.console.output import printable
-from forktrail_lab.shell.actions import perform
+from forktrail_lab.shell.actions import Leave, perform
 from forktrail_lab.shell.asking import Cancelled
 from forktrail_lab.shell.faults import fault_lines
 from forktrail_lab.shell.meta import query_of
 from forktrail_lab.shell.session import Session
-from forktrail_lab.shell.statements import is_complete, is_meta, statements
+from forktrail_lab.shell.statements import is_complete, is_farewell, is_meta, statements
 from forktrail_projectors.graph.parameters import check_values
 from forktrail_schemas.errors import ForktrailError
 
@@ -25,10 +25,12 @@ def execute(session: Session, text: str) -> bool:
     """Run one command to the shell, or the statements of a text in order until one fails; returns whether none did.
 
     Raises:
-        Leave: by `:quit`.
+        Leave: by `:quit`, `quit` or `exit`.
         KeyboardInterrupt: by Ctrl-C, where nobody is there to go on.
         BrokenPipeError: nobody reads the answers any more.
     """
+    if is_farewell(text):
+        raise Leave
     if is_meta(text):
         return _run(session, text.strip())
     return all(_run(session, statement.strip()) for statement in statements(text))

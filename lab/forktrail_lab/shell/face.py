@@ -10,9 +10,11 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
 
 from forktrail_lab.console.output import Format, note, print_lines, print_rows, printable
+from forktrail_lab.console.widths import wrapped
 from forktrail_lab.shell.answer import answer_page, count_line
 from forktrail_lab.shell.asking import Answer
 from forktrail_lab.shell.export import require_names
+from forktrail_lab.shell.faults import fitted
 from forktrail_lab.shell.pager import environment, external_pager, page_inside, page_outside
 from forktrail_lab.shell.preferences import Preferences
 from forktrail_lab.shell.table import Page
@@ -119,11 +121,12 @@ class Screen:
         if self._kept is not None:
             self._kept.append(line)
         else:
-            print(self._in(_DIM, printable(line)), flush=True)
+            for piece in wrapped(printable(line), self.size()[0]):
+                print(self._in(_DIM, piece), flush=True)
 
     def fail(self, lines: Sequence[str]) -> None:
-        """The message in red."""
-        print_lines([self._in(_RED, line) for line in lines])
+        """The message in red, broken at spaces."""
+        print_lines([self._in(_RED, line) for line in fitted(lines, self.size()[0])])
 
     def _paged(self, page: Page) -> Page:
         kept: list[str] = []

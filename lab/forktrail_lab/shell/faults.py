@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from forktrail_lab.console.output import printable
-from forktrail_lab.shell.catalog import Catalog
-from forktrail_lab.shell.keywords import FUNCTIONS
+from forktrail_lab.console.widths import ELLIPSIS, cut, width, wrapped
+from forktrail_lab.shell.catalog import Catalog, Label, Relation
+from forktrail_lab.shell.keywords import FUNCTIONS, quoted
 from forktrail_lab.shell.scope import variables
 from forktrail_lab.shell.statements import writes
 from forktrail_lab.shell.tokens import Token, code, flattened
-from forktrail_lab.shell.widths import width
 from forktrail_schemas.errors import ForktrailError, InvalidInput
 
 _PLACE = re.compile(r"\(line: (\d+), offset: (\d+)\)")
@@ -23,6 +23,9 @@ _VARIABLE = re.compile(r"Variable (\w+) is not in scope")
 _FUNCTION = re.compile(r"function (\w+) does not exist", re.IGNORECASE)
 _ENGINE_PREFIX = re.compile(r"^(?:Parser|Binder|Catalog|Runtime|Conversion) exception: ")
 _CUT_COLUMNS = 60
+_OWNERS_SHOWN = 6
+# What a screen shows of the statement from the caret on, at least.
+_COLUMNS_AFTER = 12
 
 
 @dataclass(frozen=True)
@@ -33,10 +36,16 @@ class Fault:
     place: int | None = None
 
 
-def fault_lines(error: ForktrailError, statement: str, catalog: Catalog, run: str) -> list[str]:
-    """The error in one line; where it has a place, the statement's line and a caret follow."""
+def fault_lines(
+    error: ForktrailError, statement: str, catalog: Catalog, run: str, what: str = "the shell"
+) -> list[str]:
+    """The error in one line; where it has a place, the statement's line and a caret follow.
+
+    Args:
+        what: who refuses to write, if that is the error.
+    """
     if isinstance(error, InvalidInput) and _is_write(error, statement):
-        return [read_only_line(run)]
+        return [read_only_line(run, what)]
     fault = _of_statement(error, statement, catalog) if isinstance(error, InvalidInput) else None
     if fault is None:
         hint = f" ({error.hint})" if error.hint else ""
@@ -46,10 +55,25 @@ def fault_lines(error: ForktrailError, statement: str, catalog: Catalog, run: st
     return [printable(f"error: {fault.message}"), *_pointed(statement, fault.place)]
 
 
-def read_only_line(run: str) -> str:
+def fitted(lines: Sequence[str], screen: int) -> list[str]:
+    """The lines of a fault for a screen: the message broken at spaces, what stands under it cut around the caret."""
+    message, *pointed = lines
+    if not pointed:
+        return list(wrapped(message, screen))
+    line, caret = pointed
+    skipped = 0
+    if (over := len(caret) + _COLUMNS_AFTER - screen) > 0:
+        while skipped <= over and line:
+            skipped += width(line[0])
+            line = line[1:]
+        line, skipped = ELLIPSIS + line, skipped - 1
+    return [*wrapped(message, screen), cut(line, screen), caret[skipped:]]
+
+
+def read_only_line(run: str, what: str) -> str:
     """What is said of a statement that writes."""
     return printable(
-        f"error: the shell is read-only: facts come in as events (`forktrail report {run} TEST` files a report;"
+        f"error: {what} is read-only: facts come in as events (`forktrail report {run} TEST` files a report;"
         " `forktrail --help` lists what else writes)"
     )
 
@@ -68,8 +92,11 @@ def _of_statement(error: InvalidInput, statement: str, catalog: Catalog) -> Faul
         names = [*catalog.labels, *catalog.relations]
         return _named(table[1], tokens, f"there is no label or relation type {table[1]}", names, ":schema lists them")
     if column := _PROPERTY.search(message):
-        known = catalog.columns(variables(tokens, catalog).get(column[2], frozenset()))
-        return _named(column[1], tokens, f"{column[2]} has no property {column[1]}", known, ":schema LABEL lists them")
+        labels = variables(tokens, catalog).get(column[2], frozenset())
+        told = f"{column[2]} has no property {column[1]}"
+        if owners := _owners(column[1], column[2], labels, catalog):
+            return _named(column[1], tokens, told, (), owners)
+        return _named(column[1], tokens, told, catalog.columns(labels), ":schema LABEL lists them")
     if variable := _VARIABLE.search(message):
         told = f"no variable {variable[1]} is known there"
         return _named(variable[1], tokens, told, variables(tokens, catalog), "WITH keeps only what it names")
@@ -78,6 +105,16 @@ def _of_statement(error: InvalidInput, statement: str, catalog: Catalog) -> Faul
     if _ENGINE_PREFIX.search(message):
         return Fault(_ENGINE_PREFIX.sub("", message).rstrip("."))
     return None
+
+
+def _owners(column: str, variable: str, labels: Collection[str], catalog: Catalog) -> str:
+    """Which labels and relation types have a property, in words; empty where none has."""
+    tables: list[Label | Relation] = [*catalog.labels.values(), *catalog.relations.values()]
+    owners = [table.name for table in tables if column in table.columns]
+    if labels == {"TestCase"} and "Case" in owners:
+        return f"did you mean ({variable}:`Case`)? a test is TestCase, an attempt at it is `Case`"
+    shown = ", ".join(map(quoted, owners[:_OWNERS_SHOWN])) + (", …" if len(owners) > _OWNERS_SHOWN else "")
+    return f"{shown} {'has' if len(owners) == 1 else 'have'} it" if owners else ""
 
 
 def _place(statement: str, line: int, offset: int) -> int:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import TypeVar
 
-from forktrail_lab.shell.source import Standing
+from forktrail_lab.shell.source import UNOWNED, Standing
 from forktrail_projectors.graph.protocol import Table
 from forktrail_projectors.lock import WAIT_SECONDS, holder
 from forktrail_projectors.owner.client import OwnerView
@@ -35,8 +35,6 @@ GRACE_SECONDS = 4.0
 _LOOK_SECONDS = 0.05
 # Owners that end one after the other, each while it is asked the same question, are no accident.
 _OWNERS_MAX = 5
-UNOWNED = "folded when asked"
-OWNED = "folded by this shell"
 
 
 class _Ask:
@@ -198,4 +196,4 @@ class GraphSource:
         self._owning.close()
 
     def _owner(self) -> str:
-        return OWNED if self._projector is None else f"folded by process {self._projector}"
+        return UNOWNED if self._projector is None else f"folded by process {self._projector}"

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from forktrail_lab.console.widths import wrapped
 from forktrail_lab.shell.answer import EXPAND
+from forktrail_lab.shell.source import UNOWNED
 from forktrail_lab.shell.statements import META
-from forktrail_lab.shell.widths import wrapped
 from forktrail_schemas.errors import InvalidInput
 
 
@@ -67,7 +68,7 @@ _COMMANDS = (
     MetaCommand("keys", ":keys emacs|vi", "how the input line is edited (F4 changes it too)",
                 (Takes.OTHER,), ("emacs", "vi")),
     MetaCommand("position", ":position", "where the graph stands against the log, and who holds it"),
-    MetaCommand("quit", ":quit", "leave (Ctrl-D does too)"),
+    MetaCommand("quit", ":quit", "leave (so do `exit`, `quit` and Ctrl-D)"),
 )  # fmt: skip
 COMMANDS: Mapping[str, MetaCommand] = {command.name: command for command in _COMMANDS}
 
@@ -154,6 +155,13 @@ def help_lines(screen: int) -> list[str]:
         *_told(KEYS_HELP, screen),
         "",
         *wrapped("Case is a word of Cypher: write (c:`Case`). Times are microseconds since 1970 (UTC).", screen),
+        "",
+        *wrapped(
+            "Below the input stand the run, the offset up to which the graph is folded, the log's end, and who folds:"
+            f" a projector's process, or else this shell, `{UNOWNED}`. New events are `behind` until then; every answer"
+            " has them all.",
+            screen,
+        ),
     ]
 
 

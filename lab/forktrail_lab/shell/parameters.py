@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from forktrail_lab.shell.tokens import parameter_names
 from forktrail_projectors.graph.parameters import check_integer
@@ -59,8 +59,19 @@ def used(cypher: str, parameters: Mapping[str, Value]) -> dict[str, Value]:
     Raises:
         InvalidInput: one of them has no value.
     """
-    names = parameter_names(cypher)
-    missing = [name for name in names if name not in parameters]
-    if missing:
-        raise InvalidInput(f"${missing[0]} has no value", hint=f"`:param {missing[0]}=…` gives it one")
-    return {name: parameters[name] for name in names}
+    require_values(cypher, parameters, lambda name: f"`:param {name}=…` gives it one")
+    return {name: parameters[name] for name in parameter_names(cypher)}
+
+
+def require_values(cypher: str, given: Collection[str], hint: Callable[[str], str]) -> None:
+    """Check that a statement's parameters are all among those that are given.
+
+    Args:
+        hint: says how the parameter of a name gets a value.
+
+    Raises:
+        InvalidInput: one of them has no value.
+    """
+    for name in parameter_names(cypher):
+        if name not in given:
+            raise InvalidInput(f"${name} has no value", hint=hint(name))

@@ -21,13 +21,13 @@ from prompt_toolkit.patch_stdout import patch_stdout
 from prompt_toolkit.styles import Style
 
 from forktrail_lab.console.output import printable
+from forktrail_lab.console.widths import cut, width
 from forktrail_lab.shell.completer import ShellCompleter
 from forktrail_lab.shell.dispatch import is_finished
 from forktrail_lab.shell.history import ShellHistory
 from forktrail_lab.shell.lexer import ShellLexer
 from forktrail_lab.shell.pulse import Pulse
 from forktrail_lab.shell.session import Session
-from forktrail_lab.shell.widths import cut, width
 
 _BUFFER = "DEFAULT_BUFFER"
 _RUN_WIDTH_MAX = 24

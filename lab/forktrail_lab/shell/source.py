@@ -9,6 +9,10 @@ from typing import Protocol
 from forktrail_projectors.graph.protocol import Table
 from forktrail_projectors.state import Value
 
+# Who folds a run that no projector follows: the shell itself, at each question. It is said so whether or not the shell
+# happens to hold the graph, which changes by the second and nobody need care.
+UNOWNED = "folded when asked"
+
 
 @dataclass(frozen=True)
 class Standing:

@@ -27,6 +27,11 @@ def is_meta(text: str) -> bool:
     return text.lstrip().startswith(META)
 
 
+def is_farewell(text: str) -> bool:
+    """Whether it is `exit` or `quit` alone, as other shells take them: no statement begins so."""
+    return text.strip().removesuffix(END).rstrip().lower() in ("exit", "quit")
+
+
 def is_complete(text: str) -> bool:
     """Whether Enter sends a statement rather than starting another line of it.
 
@@ -71,7 +76,7 @@ class ScriptReader:
 
     def feed(self, line: str) -> list[str]:
         """What is whole with this line; the line has its line end."""
-        if not code(self._pending) and is_meta(line):
+        if not code(self._pending) and (is_meta(line) or is_farewell(line)):
             self._pending = ""
             return [line.strip()]
         self._pending += line

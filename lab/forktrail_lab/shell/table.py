@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from forktrail_lab.console.columns import Cells, fitted_widths, least_widths, natural_widths
 from forktrail_lab.console.output import printable
+from forktrail_lab.console.widths import cut, elided, padded
 from forktrail_lab.shell.values import is_number, value_text
-from forktrail_lab.shell.widths import cut, padded, width
 
-# No column is cut below this, and no id at all: half of one can't be copied.
-WIDTH_MIN = 12
-_ID = re.compile(r"[a-z]+-[0-9a-f]{12,20}")
 _BETWEEN, _CROSSING, _RULE = " │ ", "─┼─", "─"
 
 Rows = Sequence[Sequence[object]]
-Cells = Sequence[Sequence[str]]
 
 
 @dataclass(frozen=True)
@@ -47,7 +43,7 @@ class Layout:
     def line(self, cells: Sequence[str]) -> str:
         """One row."""
         places = zip(cells, self.widths, self.right, strict=True)
-        return _BETWEEN.join(padded(cut(text, size), size, right=flush) for text, size, flush in places).rstrip()
+        return _BETWEEN.join(padded(elided(text, size), size, right=flush) for text, size, flush in places).rstrip()
 
 
 def table_page(columns: Sequence[str], rows: Rows, screen: int, *, force: bool = False) -> Page | None:
@@ -67,7 +63,7 @@ def table_page(columns: Sequence[str], rows: Rows, screen: int, *, force: bool =
     if layout is not None:
         return Page(layout.head(), [layout.line(line) for line in cells])
     names = [printable(name) for name in columns]
-    layout = Layout(names, _least(names, cells), _flush(columns, rows))
+    layout = Layout(names, least_widths(names, cells), _flush(columns, rows))
     first, rule = layout.head()
     return Page((cut(first, screen), rule[:screen]), [cut(layout.line(line), screen) for line in cells])
 
@@ -77,18 +73,11 @@ def cells_of(rows: Rows) -> list[list[str]]:
     return [[value_text(value) for value in row] for row in rows]
 
 
-def layout_of(
-    columns: Sequence[str], rows: Rows, cells: Cells, screen: int, minimum: Sequence[int] = ()
-) -> Layout | None:
-    """The layout that shows most of some rows, None where even the least doesn't fit.
-
-    Args:
-        minimum: widths that the first columns have at least if they fit, for rows that are still to come.
-    """
+def layout_of(columns: Sequence[str], rows: Rows, cells: Cells, screen: int) -> Layout | None:
+    """The layout that shows most of some rows, None where even the least doesn't fit."""
     names = [printable(name) for name in columns]
-    natural = _natural(names, cells)
-    natural = [max(size, *minimum[place : place + 1], 0) for place, size in enumerate(natural)]
-    widths = _fitted(natural, _least(names, cells), screen - len(_BETWEEN) * (len(names) - 1))
+    room = screen - len(_BETWEEN) * (len(names) - 1)
+    widths = fitted_widths(natural_widths(names, cells), least_widths(names, cells), room)
     return None if widths is None else Layout(names, widths, _flush(columns, rows))
 
 
@@ -99,37 +88,3 @@ def _flush(columns: Sequence[str], rows: Rows) -> list[bool]:
 def _is_numeric(values: Sequence[object]) -> bool:
     """Whether a column holds numbers, and nulls beside them."""
     return any(map(is_number, values)) and all(value is None or is_number(value) for value in values)
-
-
-def _natural(names: Sequence[str], cells: Cells) -> list[int]:
-    return [max([width(name), *(width(row[place]) for row in cells)]) for place, name in enumerate(names)]
-
-
-def _least(names: Sequence[str], cells: Cells) -> list[int]:
-    """The least width of each column: whole where it holds ids or is narrow anyway."""
-    ids = {place for row in cells for place, text in enumerate(row) if _ID.fullmatch(text)}
-    return [size if place in ids else min(size, WIDTH_MIN) for place, size in enumerate(_natural(names, cells))]
-
-
-def _fitted(natural: Sequence[int], least: Sequence[int], room: int) -> list[int] | None:
-    """Widths that fit: as they come, or with the widest columns cut to one size; None where the least don't fit."""
-    if sum(natural) <= room:
-        return list(natural)
-    if sum(least) > room:
-        return None
-    low, high = 0, max(natural)
-    while low < high:  # the greatest size that all columns can be held to
-        size = (low + high + 1) // 2
-        if sum(_held(natural, least, size)) <= room:
-            low = size
-        else:
-            high = size - 1
-    widths = _held(natural, least, low)
-    for place, size in enumerate(natural):  # what is left is less than a column each
-        if sum(widths) < room and widths[place] < size:
-            widths[place] += 1
-    return widths
-
-
-def _held(natural: Sequence[int], least: Sequence[int], size: int) -> list[int]:
-    return [max(low, min(whole, size)) for whole, low in zip(natural, least, strict=True)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
@@ -10,6 +12,10 @@ from pathlib import Path
 from forktrail_projectors.lock import holder, owned
 from forktrail_projectors.owner.client import OwnerView, dial
 from forktrail_projectors.owner.messages import OwnerGone
+from forktrail_projectors.view import Say
+
+# Longer, nobody waits without a word.
+SILENT_SECONDS = 2.0
 
 
 def owner_of(
@@ -34,20 +40,33 @@ def owner_of(
 
 
 def answered_or_locked(
-    stack: ExitStack, lock: Path, ask: Callable[[], OwnerView | None], wait_seconds: float
+    stack: ExitStack,
+    lock: Path,
+    ask: Callable[[], OwnerView | None],
+    wait_seconds: float,
+    say: Say = lambda line: None,
 ) -> OwnerView | None:
     """A view, if whoever holds the lock answers; else take the lock, for as long as `stack` stands, and return None.
 
     Args:
         ask: called at once, and again and again while the lock isn't free.
+        say: takes a line where that is long.
 
     Raises:
         GraphBusy: another process kept it for longer than `wait_seconds`, without answering.
     """
 
+    said_at = time.monotonic() + SILENT_SECONDS
+
     def look() -> None:
+        nonlocal said_at
         if view := ask():
             raise _Answered(view)
+        if time.monotonic() >= said_at:
+            said_at = math.inf
+            found = holder(lock)
+            named = "another process" if found is None else f"process {found.process}"
+            say(f"{named} holds {lock.name} and doesn't answer others: waiting for it, up to {wait_seconds:.0f} s")
 
     try:
         look()

@@ -62,6 +62,7 @@ class TestList:
                 proposer,
                 *(("olga", "runner", "ravi") if outcome else (None, None, None)),
                 told.findings.get(test),
+                None,
             )
             for test, status, outcome, proposer in (
                 (GATEWAY, "accepted", "reproduced", "rita"),
@@ -80,9 +81,10 @@ class TestList:
         lines = told.bench.ok("case", "list", told.bench.run).out.splitlines()
         assert lines[0].split() == [
             "case_id", "test", "revision", "status", "outcome", "proposer", "approver", "runner", "reviewer", "finding",
+            "remark",
         ]  # fmt: skip
         assert lines[1].startswith(told.cases[GATEWAY])
-        assert lines[1].endswith(told.findings[GATEWAY])
+        assert lines[1].split()[-2:] == [told.findings[GATEWAY], "-"]
 
 
 class TestShow:

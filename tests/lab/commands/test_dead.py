@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +93,7 @@ class TestList:
         assert said.out.splitlines()[1].split()[:4] == [str(garbage), "-", "unreadable", "not_avro"]
         assert said.err == "1 dead letter, 0 acknowledged\n"
         assert forktrail.ok("dead", "list", run, "--format", "csv").out.startswith(
-            "offset,type,verdict,reason,detail\r\n"
+            "offset,type,verdict,reason,detail,valid_at_offset\r\n"
         )
 
     def test_is_empty_where_nothing_was(self, forktrail: CommandLine, run: str) -> None:
@@ -129,6 +130,9 @@ class TestShow:
         text = forktrail.ok("dead", "show", run, str(garbage)).out
         assert "\x00" not in text
         assert "  6e6f742000206176726fff" in text.splitlines()
+        assert f"  why           {facts['detail']}" in text.splitlines()
+        assert text.count("single-object encoding") == 1
+        assert "  can't be shown  for the reason above" in text.splitlines()
         with own(settings, run):
             wait_until(lambda: garbage in DeadLetterTopic(settings.bootstrap_servers).of_run(run).letters)
         assert forktrail.ok("dead", "show", run, str(garbage), "--format", "json").json["published_at"] is not None
@@ -137,6 +141,12 @@ class TestShow:
         facts = forktrail.ok("dead", "show", run, str(unsigned), "--format", "json").json
         assert (facts["reason"], facts["fields"]["to_revision"]) == ("role_missing", "r2")
         assert facts["fields"]["meta"]["actor"] == {"kind": "human", "id": "olga"}
+        micros = facts["fields"]["meta"]["occurred_at"]
+        moment = datetime.fromtimestamp(micros // 1_000_000, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+        text = forktrail.ok("dead", "show", run, str(unsigned)).out
+        assert f'"occurred_at": "{moment}' in text
+        assert f"({micros} microseconds)" in text
+        assert "sent again    no: the same bytes lie nowhere further on" in text
 
     def test_what_was_written_under_a_declared_schema_is_shown_as_that_has_it(
         self, forktrail: CommandLine, run: str, settings: Settings, tmp_path: Path
@@ -310,6 +320,68 @@ class TestResend:
             old, new = reader.record_at(unsigned), reader.record_at(unsigned + 2)
         assert new.value == old.value
         assert [name for name, _ in new.headers] == [name for name, _ in old.headers]
+
+    @pytest.mark.parametrize(
+        ("roles", "why"),
+        [
+            ((), "the key is not registered in this run"),
+            (("reviewer",), "its key lacks the role: operator; the key has: reviewer"),
+            (("operator",), "its key was revoked"),
+        ],
+    )
+    def test_is_not_signed_with_a_key_that_the_graph_tells_would_not_do(
+        self, forktrail: CommandLine, run: str, unsigned: int, roles: tuple[str, ...], why: str
+    ) -> None:
+        forktrail.ok("key", "new", "olga-2")
+        for role in roles:
+            forktrail.ok("key", "register", run, "olga-2", "--holder", "olga", "--role", role)
+        if why == "its key was revoked":
+            forktrail.ok("key", "revoke", run, "olga-2", "--reason", "lost")
+        said = forktrail("dead", "resend", run, str(unsigned), "--key", "olga-2")
+        assert (said.code, said.out) == (2, "")
+        assert f"would_be_refused: sent again it would be refused again: {why}" in said.err
+        end = forktrail.ok("run", "show", run, "--format", "json").json["next_offset"]
+        forced = forktrail("dead", "resend", run, str(unsigned), "--key", "olga-2", "--force", "--format", "json").json
+        assert (forced["offset"], forced["verdict"]) == (end, "void")
+
+    def test_of_a_key_of_another_it_names_the_cure_and_that_is_one(
+        self, forktrail: CommandLine, run: str, unsigned: int
+    ) -> None:
+        forktrail.ok("key", "new", "otto")
+        forktrail.ok("key", "register", run, "otto", "--role", "operator")
+        said = forktrail("dead", "resend", run, str(unsigned), "--key", "otto")
+        assert (said.code, "the key speaks for human otto" in said.err) == (2, True)
+        assert "of olga: `forktrail key list` tells its name" in said.err
+        forktrail.ok("key", "revoke", run, "olga", "--reason", "lost")
+        said = forktrail("dead", "resend", run, str(unsigned), "--key", "otto")
+        cure = f"forktrail key register {run} NEWKEY --holder olga --role operator"
+        assert cure in said.err
+        forktrail.ok("key", "new", "olga-2")
+        forktrail.ok(*cure.replace("NEWKEY", "olga-2").split()[1:])
+        forktrail.ok("dead", "resend", run, str(unsigned), "--key", "olga-2")
+
+    def test_a_signature_whose_key_is_still_unknown_is_not_sent_again(
+        self, forktrail: CommandLine, run: str, settings: Settings
+    ) -> None:
+        KeyStore(settings.keys_dir).new("otto")
+        event = advanced(run, by="otto")
+        produce(settings, run, encode(event), signed_by(settings, event, "otto"))
+        said = forktrail("dead", "resend", run, str(FIRST))
+        assert (said.code, "the key is not registered in this run" in said.err) == (2, True)
+        assert f"forktrail key register {run} NEWKEY --holder otto --role operator" in said.err
+
+    def test_once_its_bytes_are_valid_the_list_says_where_and_how_to_be_done_with_it(
+        self, forktrail: CommandLine, run: str, unsigned: int, settings: Settings
+    ) -> None:
+        produce(settings, run, b"still no event", [])
+        made = unsigned + 2
+        said = forktrail.ok("dead", "resend", run, str(unsigned), "--key", "olga")
+        assert f"`forktrail dead ack {run} {unsigned} --reason …`" in said.err
+        rows = forktrail.ok("dead", "list", run, "--format", "json").json
+        assert [(row["offset"], row["valid_at_offset"]) for row in rows] == [(unsigned, made), (unsigned + 1, None)]
+        assert "the bytes of 1 letter became valid" in forktrail.ok("dead", "list", run).err
+        forktrail.ok("dead", "ack", run, str(unsigned), "--reason", "sent again")
+        assert "became valid" not in forktrail.ok("dead", "list", run).err
 
     def test_signs_nothing_that_needs_no_signature_or_cannot_be_read(
         self, forktrail: CommandLine, run: str, settings: Settings, garbage: int

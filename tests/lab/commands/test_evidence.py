@@ -57,7 +57,7 @@ class TestReport:
     def test_without_support_is_kept_and_says_where_to_look(self, forktrail: CommandLine, run: str) -> None:
         said = forktrail.ok("report", run, INVOICE, "--summary", "too early")
         assert said.out == ""
-        assert said.err.startswith("support_missing")
+        assert said.err.startswith("support_missing: kept as a report; no case was opened, because ")
         assert "why-not" in said.err
 
     def test_past_the_case_budget_is_kept(self, forktrail: CommandLine, run: str) -> None:
@@ -71,7 +71,7 @@ class TestReport:
         case = forktrail.ok("case", "list", run, "--format", "json").json[0]["case_id"]
         assert first.out == again.out == f"{case}\n"
         assert first.err.startswith(f"case_opened: {case} waits for approval")
-        assert again.err.startswith(f"case_exists: kept; {case} stands")
+        assert again.err.startswith(f"case_exists: kept as a report; {case} stands")
 
     def test_of_an_unknown_test_is_not_found_and_not_sent(
         self, forktrail: CommandLine, run: str, settings: Settings
@@ -117,19 +117,28 @@ class TestDecisions:
         assert sorted(process.returncode for process in both) == [0, 1]
         assert sum("already_decided" in err for _, err in said) == 1
 
-    def test_a_key_without_the_role_is_refused_with_a_hint(self, forktrail: CommandLine, run: str) -> None:
+    def test_a_key_without_the_role_is_refused_with_a_hint_and_nothing_is_sent(
+        self, forktrail: CommandLine, run: str, settings: Settings
+    ) -> None:
         case = report(forktrail, run)
+        end = end_of(settings, run)
         said = forktrail("approve", run, case, "--key", "ravi")
-        assert said.code == 1
-        assert "role_missing" in said.err
-        assert "key list" in said.err
+        assert said.code == 2
+        assert said.err.startswith("forktrail approve: role_missing:")
+        assert f"`forktrail key list {run}`" in said.err
+        assert end_of(settings, run) == end
 
-    def test_a_key_that_is_not_registered_is_refused(self, forktrail: CommandLine, run: str) -> None:
+    def test_a_key_that_is_not_registered_is_refused_and_nothing_is_sent(
+        self, forktrail: CommandLine, run: str, settings: Settings
+    ) -> None:
         case = report(forktrail, run)
         forktrail.ok("key", "new", "mallory")
+        end = end_of(settings, run)
         said = forktrail("approve", run, case, "--key", "mallory")
-        assert said.code == 1
+        assert said.code == 2
         assert "unknown_key" in said.err
+        assert f"forktrail key register {run} NAME --role operator" in said.err
+        assert end_of(settings, run) == end
 
     def test_a_key_that_is_not_there_is_not_found(self, forktrail: CommandLine, run: str) -> None:
         case = report(forktrail, run)
@@ -320,7 +329,7 @@ class TestReview:
         said = forktrail("review", run, case, "accept", "--key", "olga-2")
         assert said.code == 1
         assert "same_person" in said.err
-        assert "same-person-may-review=true" in said.err
+        assert f"`forktrail set {run} same-person-may-review=true`" in said.err
         forktrail.ok("set", run, "same-person-may-review=true")
         forktrail.ok("review", run, case, "accept", "--key", "olga-2")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
 import subprocess
@@ -50,6 +52,13 @@ class TestTail:
         assert isinstance(subject, str)
         assert len(subject) == 64
         assert f" {subject[:12]}… " in forktrail.ok("tail", run, "--from", "8").out
+
+    def test_csv_has_what_json_has(self, forktrail: CommandLine, run: str) -> None:
+        rows = list(csv.DictReader(io.StringIO(forktrail.ok("tail", run, "--format", "csv").out, newline="")))
+        assert rows == [
+            {name: "" if value is None else str(value) for name, value in event.items()}
+            for event in tail(forktrail, run)
+        ]
 
     def test_a_record_that_is_no_event_has_its_line(self, forktrail: CommandLine, run: str, settings: Settings) -> None:
         producer = KafkaProducer(client_config(settings.bootstrap_servers))
@@ -200,7 +209,34 @@ class TestQuery:
         said = forktrail("query", run, cypher)
         assert said.code == 2, said
         assert said.out == ""
-        assert said.err.count("\n") == 1
+        first, *pointed = said.err.splitlines()
+        assert first.startswith("forktrail query: invalid_input: ")
+        assert "show_tables()" not in first
+        assert pointed == [] or (len(pointed) == 2 and pointed[1].strip() == "^")
+
+    @pytest.mark.parametrize(
+        ("cypher", "told"),
+        [
+            (
+                "MATCH (r:Revision)\nRETRN r.id",
+                ["syntax: RETRN isn't expected here", "  line 2: RETRN r.id", "          ^"],
+            ),
+            (
+                "MATCH (r:Revison) RETURN r.id",
+                [
+                    "there is no label or relation type Revison (did you mean Revision?)",
+                    "  MATCH (r:Revison) RETURN r.id",
+                    "           ^",
+                ],
+            ),
+            ("RETURN $missing", ["$missing has no value (`--param missing=…` gives it one)"]),
+        ],
+    )
+    def test_a_fault_is_told_as_in_the_shell(
+        self, cypher: str, told: list[str], forktrail: CommandLine, run: str
+    ) -> None:
+        lines = forktrail("query", run, cypher).err.splitlines()
+        assert lines == [f"forktrail query: invalid_input: {told[0]}", *told[1:]]
 
     def test_two_columns_of_one_name_are_refused(self, forktrail: CommandLine, run: str) -> None:
         assert forktrail("query", run, "MATCH (r:Revision) RETURN r.id AS x, r.ordinal AS x").code == 2
@@ -210,6 +246,19 @@ class TestQuery:
         said = forktrail("query", run, cypher, "--timeout", "0.3")
         assert said.code == 1, said
         assert said.out == ""
+
+    @pytest.mark.parametrize(
+        "words",
+        [
+            ["--param", "x=1", "--param", "x=2"],
+            *(["--timeout", seconds] for seconds in ("0", "-1", "1e-9", "0.0009", "86401", "nan", "inf", "soon")),
+        ],
+    )
+    def test_a_parameter_given_twice_or_an_odd_timeout_is_a_usage_error(
+        self, forktrail: CommandLine, run: str, words: list[str]
+    ) -> None:
+        said = forktrail("query", run, "RETURN 1", *words)
+        assert (said.code, said.out) == (2, "")
 
     def test_without_folding_a_missing_or_late_graph_is_an_error(self, forktrail: CommandLine) -> None:
         run = open_run(forktrail)

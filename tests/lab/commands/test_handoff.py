@@ -57,7 +57,7 @@ def test_a_socket_is_refused(tmp_path: Path, forktrail: CommandLine, monkeypatch
         assert forktrail("handoff", "verify", "socket").code == 2
 
 
-@pytest.mark.parametrize(("beyond", "said"), [(0, "not a"), (1, f"is larger than {PACKET_BYTES_MAX} bytes")])
+@pytest.mark.parametrize(("beyond", "said"), [(0, "not a"), (1, f"is larger than {PACKET_BYTES_MAX:,} bytes")])
 def test_a_file_past_the_bound_is_refused_unread(
     tmp_path: Path, forktrail: CommandLine, beyond: int, said: str
 ) -> None:

@@ -51,7 +51,10 @@ def test_a_packet_without_a_signature_verifies_and_says_so_unless_one_is_asked_f
     forktrail.ok("handoff", run, "--output", str(packet))
     assert not signature.exists()
     assert UNSIGNED in forktrail.ok("handoff", "verify", str(packet)).out
-    missing = {"--signer": f"{packet} has no signature: there is no {signature}", "--signature": "there is no file"}
+    missing = {
+        "--signer": f"{packet} has no signature: there is no {signature}",
+        "--signature": "there is no signature",
+    }
     for option, value in (("--signer", "olga"), ("--signature", str(signature))):
         said = forktrail("handoff", "verify", str(packet), option, value)
         assert (said.code, said.out, said.err.count("\n")) == (3, "", 1)

@@ -72,6 +72,7 @@ def test_a_schema_is_shown_as_its_file_has_it(offline: CommandLine) -> None:
     assert offline.ok("schema", "show", "4b2452d1c7774236").out == schema_of(ReportFiledV1).text
     said = offline("schema", "show", "NoSuchThing")
     assert (said.code, said.out) == (3, "")
+    assert "`--run RUN` looks among what a run declared, too" in said.err
 
 
 @pytest.mark.parametrize(
@@ -81,7 +82,7 @@ def test_a_schema_is_shown_as_its_file_has_it(offline: CommandLine) -> None:
         ('{"type": "record", "name": "R", "fields": []}', "R has no fields"),
         (schema_of(ReportFiledV1).text, "forktrail.ReportFiled version 1, which is built in"),
         ("\udcff", "is not UTF-8"),
-        (json.dumps(FOREIGN | {"doc": "x" * 65_536}), "a declared schema may have 65,536"),
+        (json.dumps(FOREIGN | {"doc": "x" * 65_536}), "more than the 65,536 characters"),
         (
             json.dumps({"type": "record", "name": "forktrail.ReportFiled", "fields": [{"name": "a", "type": "int"}]}),
             "no record of it could be read as the built-in forktrail.ReportFiled: meta: it is missing;"
@@ -102,7 +103,10 @@ def test_what_no_run_could_declare_is_not_sent(text: str, said: str, offline: Co
 def test_a_file_that_is_not_there_or_is_none_is_said_so_in_words(offline: CommandLine, tmp_path: Path) -> None:
     missing, folder = tmp_path / "missing.avsc", tmp_path
     said = offline("schema", "declare", "run-1", str(missing))
-    assert (said.code, said.err) == (3, f"forktrail schema: not_found: there is no file {missing}\n")
+    assert (said.code, said.err) == (
+        3,
+        f"forktrail schema: not_found: there is no file {missing} (give the file of an Avro schema)\n",
+    )
     said = offline("schema", "declare", "run-1", str(folder))
     assert (said.code, said.err.count("\n")) == (2, 1)
     assert "Errno" not in said.err
@@ -145,7 +149,7 @@ def test_a_schema_declared_twice_is_refused_with_the_reason(forktrail: CommandLi
 
 def test_only_an_admin_key_declares(forktrail: CommandLine, run: str, file: Path) -> None:
     said = forktrail("schema", "declare", run, str(file), "--key", "olga")
-    assert (said.code, said.out) == (1, "")
+    assert (said.code, said.out) == (2, "")
     assert "role_missing" in said.err
 
 

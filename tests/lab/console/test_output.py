@@ -98,23 +98,59 @@ def test_nothing_is_cut_where_stdout_is_no_terminal() -> None:
     assert table_lines(("text",), [("x" * 5000,)])[1] == "x" * 5000
 
 
-def test_wide_columns_are_cut_to_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+def on_terminal(monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+    """Let stdout be a terminal of so many columns."""
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    monkeypatch.setattr("shutil.get_terminal_size", lambda: os.terminal_size((40, 24)))
+    monkeypatch.setattr("shutil.get_terminal_size", lambda: os.terminal_size((columns, 24)))
+
+
+def test_wide_columns_are_cut_to_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    on_terminal(monkeypatch, 40)
     lines = table_lines(("id", "text", "more"), [("case-1234", "y" * 100, "z" * 60)])
     assert all(len(line) <= 40 for line in lines)
     assert lines[1].startswith("case-1234  yyyy")
     assert lines[1].count("…") == 2
 
 
-def test_ids_are_not_cut_even_where_the_line_gets_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    monkeypatch.setattr("shutil.get_terminal_size", lambda: os.terminal_size((60, 24)))
+def test_an_id_is_not_cut_but_the_words_beside_it_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    on_terminal(monkeypatch, 69)
     case, finding = "case-0123456789abcdef0123", "finding-0123456789abcdef0123"
-    lines = table_lines(("id", "words", "finding"), [(case, "y" * 100, finding), (case, "y", None)])
-    assert lines[1] == f"{case}  yyyyyyy…  {finding}"
+    lines = table_lines(("id", "words", "finding"), [(case, "many words " * 9, finding), (case, "y", None)])
+    assert lines[1] == f"{case}  many words …  {finding}"
     lines = table_lines(("id", "finding"), [(case, finding), (case, None)])
     assert lines[1] == f"{case}  {finding}"
+
+
+def test_rows_that_fit_only_with_names_cut_are_a_block_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [("case-0123456789abcdef0123", "gateway-routing-context", "2026-12-01T04:53:34.313Z", 12)]
+    on_terminal(monkeypatch, 80)
+    assert table_lines(("id", "test", "opened_at", "n"), rows)[1].split() == [str(value) for value in rows[0]]
+    on_terminal(monkeypatch, 79)
+    first, *lines = table_lines(("id", "test", "opened_at", "n"), rows)
+    assert first.strip("─") == "[ 1 ]"
+    assert lines == [
+        "id        │ case-0123456789abcdef0123",
+        "test      │ gateway-routing-context",
+        "opened_at │ 2026-12-01T04:53:34.313Z",
+        "n         │ 12",
+    ]
+
+
+def test_no_line_is_wider_than_the_terminal_and_no_short_word_is_broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = tuple(f"column_{place}" for place in range(10))
+    told = "the marker is trusted from outside and more of it follows here"
+    for screen in range(40, 200, 7):
+        on_terminal(monkeypatch, screen)
+        lines = table_lines(names, [(f"gateway-test-{place}", told) * 5 for place in range(3)])
+        assert max(map(len, lines)) <= screen
+        if lines[0].startswith("─"):
+            words = " ".join(line.partition(" │ ")[2] for line in lines).split()
+            assert {word for word in words if not word.startswith("gateway")} == set(told.split())
+
+
+def test_a_table_without_rows_has_its_names_however_narrow_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    on_terminal(monkeypatch, 10)
+    assert table_lines(("case_id", "test", "status"), []) == ["case_id  test  status"]
 
 
 def test_what_was_made_stands_alone_on_stdout_and_the_line_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import stat
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from forktrail_lab.console.event_lines import COLUMNS
 from forktrail_lab.shell import events
 from forktrail_lab.shell.actions import ACTIONS, Leave
 from forktrail_lab.shell.asking import Question
-from forktrail_lab.shell.dispatch import execute
+from forktrail_lab.shell.dispatch import execute, is_finished
 from forktrail_lab.shell.meta import COMMANDS, next_word, parsed, split_words
 from forktrail_lab.shell.named import BUILT_IN, NamedQueries
+from forktrail_lab.shell.source import UNOWNED
 from forktrail_lab.shell.watch import watch
 from forktrail_projectors.discovery import eligible_tests, why_not
 from forktrail_schemas.errors import GraphBusy, GraphError, InvalidInput, NotFound
@@ -118,6 +121,32 @@ class TestWords:
         assert (repr(shell.session.preferences), shell.session.parameters) == (before, {})
         assert list(tmp_path.iterdir()) == []
 
+    @pytest.mark.parametrize(
+        ("text", "told"),
+        [
+            (":run", "name a query (`:named` lists them)"),
+            (":run ''", "no query is named '' (`:named` lists them)"),
+            (":unname", "name a query of yours (`:named` lists them)"),
+            (":param", "a name and a value have to be given (:param NAME=VALUE; `:params` lists them)"),
+            (
+                ":run causes",
+                "$offset has no value (`:run causes OFFSET` gives it one, so does `:param offset=…`)",
+            ),
+            (":run causes 1 2", "there is no parameter for '2' (the query takes offset)"),
+            (":run findings 1", "there is no parameter for '1' (the query takes no values)"),
+        ],
+    )
+    def test_what_is_missing_or_too_much_is_named_and_what_helps(self, text: str, told: str, shell: Shell) -> None:
+        assert failed(shell, text) == f"error: {told}"
+
+    def test_none_alone_fails_otherwise_than_by_a_message(self, shell: Shell) -> None:
+        for name in COMMANDS.keys() - {"quit"}:
+            for rest in ("", " ", " ''", " '", " = =", " -1", " --x", " $", " ;", " a b c"):
+                shell.face.interactive = False
+                before = len(shell.face.failed)
+                if not execute(shell.session, f":{name}{rest}"):
+                    assert "expected" not in shell.face.failed[before][0]
+
 
 class TestSettings:
     def test_each_is_set_and_said(self, shell: Shell) -> None:
@@ -137,8 +166,11 @@ class TestSettings:
         assert "out of time" in failed(shell, cypher)
 
     def test_leaving(self, shell: Shell) -> None:
-        with pytest.raises(Leave):
-            execute(shell.session, ":quit")
+        for text in (":quit", "quit", "exit", "EXIT;", " quit ;\n"):
+            assert is_finished(text)
+            with pytest.raises(Leave):
+                execute(shell.session, text)
+        assert execute(shell.session, "RETURN 1 AS exit")
 
 
 class TestParameters:
@@ -210,21 +242,37 @@ class TestSchema:
 class TestEvents:
     def test_the_last_ones_come_with_their_verdicts(self, shell: Shell) -> None:
         shell.story.decide("case-" + "0" * 20)
+        shell.face.interactive = False
         assert execute(shell.session, ":events 2")
-        assert shell.face.answers[-1].table.columns == events.COLUMNS
+        assert shell.face.answers[-1].table.columns == COLUMNS
         (*_, verdict, reason) = shell.face.rows[-1]
         assert [row[0] for row in shell.face.rows] == [3, 4]
         assert (verdict, str(reason).split()[0]) == ("void", "unknown_case")
 
-    def test_on_a_screen_digests_are_short_and_in_a_script_whole(self, shell: Shell) -> None:
-        execute(shell.session, ":events")
-        assert f"{ADMIN.key_id[:12]}…" not in [row[4] for row in shell.face.rows[:1]]
-        short = [str(row[4]) for row in shell.face.rows[1:]]
+    @pytest.mark.parametrize("screen", [80, 110])
+    def test_on_a_screen_they_fit_with_short_digests_and_in_a_script_they_are_whole(
+        self, screen: int, shell: Shell
+    ) -> None:
+        shell.face.screen = (screen, 30)
+        assert execute(shell.session, ":events")
+        head, day, *rest = lines(shell)
+        assert head.split() == ["offset", "time", "type", "actor", "subject", "verdict"]
+        assert re.fullmatch(r" {8}\d{4}-\d\d-\d\d \(UTC\)", day)
+        short = [line.split() for line in rest]
+        assert all(re.fullmatch(r"\d\d:\d\d:\d\d", words[1]) for words in short)
+        assert max(map(len, lines(shell))) <= screen
+        assert shell.face.said[-1] == "(4 rows)"
         shell.face.interactive = False
         execute(shell.session, ":events")
         whole = [str(row[4]) for row in shell.face.rows[1:]]
-        assert short == [f"{digest[:12]}…" for digest in whole]
         assert {len(digest) for digest in whole} == {64}
+        assert [words[4] for words in short[1:]] == [f"{digest[:12]}…" for digest in whole]
+        assert f"{ADMIN.key_id[:12]}…" not in short[0]
+
+    def test_where_values_are_wanted_a_line_each_they_come_so(self, shell: Shell) -> None:
+        execute(shell.session, ":expand on")
+        execute(shell.session, ":events 1")
+        assert [row[0] for row in shell.face.rows] == [3]
 
     def test_following_shows_each_event_once_until_ctrl_c(self, shell: Shell) -> None:
         steps: list[Callable[[], object]] = [
@@ -239,8 +287,8 @@ class TestEvents:
             steps.pop(0)()
 
         events.follow(shell.session, sleep)
-        offsets = [line.split("│")[0].strip() for line in shell.face.shown]
-        assert offsets == ["offset", "───────┼" + offsets[1].partition("┼")[2], *map(str, range(7))]
+        offsets = [line[:6].strip() for line in shell.face.shown]
+        assert [offset for offset in offsets if offset] == ["offset", *map(str, range(7))]
 
 
 class TestNamed:
@@ -455,6 +503,8 @@ def test_help_fits_the_screen_and_names_every_command(shell: Shell) -> None:
         execute(shell.session, ":help")
         assert max(map(len, lines(shell))) <= screen
         assert all(command.usage in "\n".join(lines(shell)) for command in COMMANDS.values())
+    execute(shell.session, ":help")
+    assert f"`{UNOWNED}`" in " ".join(lines(shell))  # what the toolbar says
     execute(shell.session, ":help :limit")
     assert lines(shell)[0] == ":limit N|off"
 

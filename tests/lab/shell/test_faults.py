@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from forktrail_lab.console.widths import width
 from forktrail_lab.shell.dispatch import execute
-from forktrail_lab.shell.widths import width
+from forktrail_lab.shell.face import Screen
+from forktrail_lab.shell.faults import fitted
+from forktrail_lab.shell.preferences import Preferences
 from forktrail_schemas.errors import GraphError
 from support.shell import Shell
 
@@ -38,6 +41,13 @@ def pointed_at(lines: list[str]) -> str:
         ("MATCH ()-[:REQUIRE]->() RETURN 1", "REQUIRE (did you mean REQUIRES?)", "REQUIRE]->() RETURN 1"),
         ("MATCH (f:Finding) RETURN f.dept", "f has no property dept (did you mean depth?)", "dept"),
         ("MATCH (f:Finding) WITH f.id AS id RETURN f.depth", "no variable f is known there", "f.depth"),
+        (
+            "MATCH (c:TestCase) RETURN c.status",
+            "c has no property status (did you mean (c:`Case`)? a test is TestCase, an attempt at it is `Case`)",
+            "status",
+        ),
+        ("MATCH (a:Asset) RETURN a.revoked", "a has no property revoked (Key has it)", "revoked"),
+        ("MATCH (k:Key) RETURN k.asset", "k has no property asset (TestCase, ", "asset"),
         ("RETURN lowr('A')", "there is no function lowr (did you mean lower?)", "lowr('A')"),
     ],
 )
@@ -46,6 +56,38 @@ def test_the_fault_is_named_and_pointed_at(statement: str, told: str, place: str
     assert lines[0].startswith("error: ")
     assert told in lines[0]
     assert pointed_at(lines) == place
+
+
+@pytest.mark.parametrize("screen", [30, 40, 50, 80])
+def test_on_a_screen_a_message_is_broken_between_words_and_the_caret_stays_in_place(screen: int, shell: Shell) -> None:
+    names = ", ".join(f"f.id AS name_{number}" for number in range(30))
+    lines = failed(shell, f"MATCH (f:TestCase) WITH f RETURN f.status, {names}")
+    shown = fitted(lines, screen)
+    assert max(map(width, shown)) <= screen
+    assert " ".join(shown[:-2]).split() == lines[0].split()
+    assert pointed_at([lines[0], *shown[-2:]]).startswith("status, f.i")
+
+
+def test_a_screen_says_long_lines_in_pieces_that_fit(
+    shell: Shell, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "50")
+    monkeypatch.setenv("NO_COLOR", "1")
+    lines = failed(shell, "MATCH (c:TestCase) RETURN c.status")
+    note = "process 4711 let go of the graph; process 4712 folds it now"
+    screen = Screen(Preferences())
+    screen.fail(lines)
+    screen.say(note)
+    said = capsys.readouterr().out.splitlines()
+    assert max(map(len, said)) <= 50
+    assert " ".join(said).split() == " ".join([*lines, note]).split()
+
+
+def test_the_caret_stays_in_place_behind_wide_letters(shell: Shell) -> None:
+    lines = failed(shell, "RETURN '世界世界世界世界世界世界世界世界' + + 2")
+    shown = fitted(lines, 30)
+    assert max(map(width, shown)) <= 30
+    assert pointed_at([lines[0], *shown[-2:]]) == "+ 2"
 
 
 def test_a_statement_that_ends_too_early_is_pointed_at_behind_its_end(shell: Shell) -> None:

@@ -6,11 +6,12 @@ import unicodedata
 
 import pytest
 
+from forktrail_lab.console.records import LINES_PER_VALUE_MAX
+from forktrail_lab.console.widths import cut, elided, padded, width, wrapped
 from forktrail_lab.shell.answer import answer_page, count_line
 from forktrail_lab.shell.table import table_page
 from forktrail_lab.shell.values import value_text
-from forktrail_lab.shell.vertical import LINES_PER_VALUE_MAX, vertical_page
-from forktrail_lab.shell.widths import cut, padded, width, wrapped
+from forktrail_lab.shell.vertical import vertical_page
 from forktrail_projectors.graph.protocol import Table
 
 NASTY = [
@@ -52,6 +53,16 @@ class TestWidths:
     def test_padding_counts_columns_rather_than_letters(self) -> None:
         assert padded("世界", 6) == "世界  "
         assert padded("12", 4, right=True) == "  12"
+
+    def test_a_word_loses_its_middle_and_words_their_end(self) -> None:
+        assert elided("case-0123456789abcdef0123", 14) == "case-0123…0123"
+        assert elided("some words of it", 10) == "some word…"
+        assert elided("case-0123456789", 6) == "case-…"
+        assert elided("fits", 4) == "fits"
+
+    def test_wrapped_pieces_end_at_spaces_where_the_next_word_is_short_enough(self) -> None:
+        assert list(wrapped("a gateway-routing-context b", 24)) == ["a", "gateway-routing-context", "b"]
+        assert list(wrapped("1234 67890", 4)) == ["1234", "6789", "0"]
 
     def test_wrapped_pieces_fit_and_lose_nothing_but_spaces(self) -> None:
         text = "the marker is trusted from outside 世界 and more of it"
@@ -130,6 +141,12 @@ class TestTable:
         assert page is not None
         assert page.body[0].startswith(f"{id} │ xxx")
         assert width(page.body[0]) == 50
+
+    def test_names_that_differ_at_their_ends_stay_apart(self) -> None:
+        rows = [(f"gateway-{name}", "words " * 30) for name in ("routing", "session", "tenant")]
+        page = table_page(("test", "told"), rows, 40)
+        assert page is not None
+        assert [line.split()[0] for line in page.body] == [name for name, _ in rows]
 
     def test_too_many_columns_are_no_table_unless_it_is_wanted(self) -> None:
         columns = tuple(f"column_{place}" for place in range(12))

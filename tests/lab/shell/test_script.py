@@ -54,6 +54,19 @@ def test_what_fails_is_said_on_stderr_and_the_rest_runs(
     assert [line.partition(":")[0] for line in err.splitlines() if not line.startswith(" ")] == ["error"] * 3
 
 
+@pytest.mark.parametrize("word", ["exit", "quit;", ":quit"])
+def test_a_script_may_leave_before_its_end(
+    word: str, shell: Shell, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(shell, f"RETURN 1 AS one;\n{word}\nRETURN 2 AS two;\n", tmp_path)
+    assert capsys.readouterr().out.split() == ["one", "1"]
+
+
+def test_a_line_of_a_statement_is_no_farewell(shell: Shell, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(shell, "RETURN 1 AS\nexit\n;", tmp_path)
+    assert capsys.readouterr().out.split() == ["exit", "1"]
+
+
 def test_all_rows_come_unless_a_limit_is_set_and_that_is_said(
     shell: Shell, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from forktrail_lab.shell import graph_source
-from forktrail_lab.shell.graph_source import OWNED, UNOWNED, GraphSource
+from forktrail_lab.shell.graph_source import GraphSource
+from forktrail_lab.shell.source import UNOWNED
 from forktrail_projectors.owner.live import own
 from forktrail_schemas.errors import GraphError, NotFound
 from forktrail_schemas.settings import Settings
@@ -67,7 +68,7 @@ class TestPiped:
         said = forktrail.ok("shell", run, *words)
         assert said.out.splitlines()[1:] == [
             "gateway-routing-context  proposed",
-            f"{run} at offset 10 of 10, up to date; {OWNED}",
+            f"{run} at offset 10 of 10, up to date; {UNOWNED}",
             "n",
             "2",
         ]
@@ -110,7 +111,7 @@ class TestSource:
         self, forktrail: CommandLine, run: str, settings: Settings, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         source, said = self.source(settings, run)
-        assert source.standing().owner == OWNED
+        assert source.standing().owner == UNOWNED
         assert source.query("MATCH (e:Event) RETURN count(*)", {}, None).rows == [(9,)]
         report(forktrail, run)  # beside it
         assert source.query("MATCH (e:Event) RETURN count(*)", {}, None).rows == [(10,)]

@@ -1,0 +1,67 @@
+"""What can be told of a signature before an event is sent: whether its key may say this, as the run's graph stands.
+
+The log decides all the same: whatever changes in between is settled by its order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from forktrail_projectors.rules.context import text
+from forktrail_projectors.rules.reasons import in_words
+from forktrail_projectors.state import NodeKey
+from forktrail_projectors.view import GraphView
+
+_KEYS_OF_HOLDER = """
+MATCH (k:`Key`) WHERE k.holder = $holder AND k.holder_kind = $kind AND NOT k.revoked
+RETURN k.id, k.roles ORDER BY k.created_offset
+"""
+SERVICE_ROLES = frozenset(("runner", "sealer", "worker"))
+
+
+@dataclass(frozen=True)
+class KeyFault:
+    """Why the rules would refuse what a key signs; `reason` is the reason code that the fold would give."""
+
+    reason: str
+    detail: str
+
+    def in_words(self) -> str:
+        """The reason as one clause."""
+        return in_words(self.reason, self.detail)
+
+
+def key_fault(graph: GraphView, key_id: str, role: str | None, actor: tuple[str, str]) -> KeyFault | None:
+    """Why the key may not sign this now, told in the order in which the fold looks; None where it may.
+
+    Args:
+        role: that the event's type asks for, if it asks for any.
+        actor: kind and id of the one in whose name the event is written.
+    """
+    key = NodeKey("Key", key_id)
+    row = graph.nodes([key]).get(key)
+    if row is None:
+        return KeyFault("unknown_key", key_id)
+    if row["revoked"]:
+        return KeyFault("key_revoked", key_id)
+    roles = row["roles"]
+    assert isinstance(roles, tuple | list)
+    if role is not None and role not in roles:
+        return KeyFault("role_missing", f"{role}; the key has: {', '.join(str(each) for each in roles)}")
+    holder = text(row, "holder_kind"), text(row, "holder")
+    if holder != actor:
+        return KeyFault("actor_mismatch", f"the key speaks for {' '.join(holder)}")
+    return None
+
+
+def cure_of_key(graph: GraphView, run: str, role: str | None, actor: tuple[str, str]) -> str:
+    """What makes a signature hold for this actor: another key of theirs that is registered, or how to register one."""
+    kind, holder = actor
+    for id, roles in graph.query(_KEYS_OF_HOLDER, {"holder": holder, "kind": kind}).rows:
+        assert isinstance(roles, tuple | list)
+        if role is None or role in roles:
+            return f"sign it with the key {str(id)[:12]} of {holder}: `forktrail key list` tells its name"
+    usual = "service" if role in SERVICE_ROLES else "human"
+    more = "" if kind == usual else f" --kind {kind}"
+    register = f"forktrail key register {run} NEWKEY --holder {holder} --role {role or 'ROLE'}{more}"
+    return f"it takes a key of {holder}'s own: `forktrail key new NEWKEY`, `{register}`"
