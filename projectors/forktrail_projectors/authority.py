@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from forktrail_projectors.record import LogRecord
-from forktrail_projectors.rules.context import Refused, Signer
-from forktrail_projectors.state import Key, NodeKey, Overlay
+from forktrail_projectors.rules.context import Refused, Signer, text
+from forktrail_projectors.state import Key, NodeKey, Overlay, Row
 from forktrail_schemas.errors import InvalidInput
 from forktrail_schemas.events import RunOpened
 from forktrail_schemas.events.base import Event
@@ -52,16 +52,28 @@ def check_signature(event: Event, record: LogRecord, overlay: Overlay) -> Signer
         raise _refused("unknown_key", signature.key_id)
     public_key = str(row["public_key"])
     _check_bytes(signature, record, public_key)
+    fault = key_fault(row, event.ROLE, (event.meta.actor.kind, event.meta.actor.id))
+    if fault is not None:
+        raise _refused(*fault)
+    return Signer(signature.key_id, public_key)
+
+
+def key_fault(row: Row, role: str | None, actor: tuple[str, str]) -> tuple[str, str] | None:
+    """Why a registered key may not sign such an event: reason code and detail; None where it may.
+
+    Args:
+        row: of the key.
+        role: that the event's type asks for, if it asks for any.
+        actor: kind and id of the one in whose name the event is written.
+    """
     if row["revoked"]:
-        raise _refused("key_revoked", signature.key_id)
+        return "key_revoked", text(row, "id")
     roles = row["roles"]
     assert isinstance(roles, tuple)
-    if event.ROLE is not None and event.ROLE not in roles:
-        raise _refused("role_missing", f"{event.ROLE}; the key has: {', '.join(roles)}")
-    actor = event.meta.actor
-    if (row["holder_kind"], row["holder"]) != (actor.kind, actor.id):
-        raise _refused("actor_mismatch", f"the key speaks for {row['holder_kind']} {row['holder']}")
-    return Signer(signature.key_id, public_key)
+    if role is not None and role not in roles:
+        return "role_missing", f"{role}; the key has: {', '.join(roles)}"
+    holder = text(row, "holder_kind"), text(row, "holder")
+    return None if holder == actor else ("actor_mismatch", f"the key speaks for {' '.join(holder)}")
 
 
 def _check_opening(event: RunOpened, signature: Signature, record: LogRecord) -> Signer:

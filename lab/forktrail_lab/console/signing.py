@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from forktrail_projectors.rules.context import text
+from forktrail_projectors import authority
 from forktrail_projectors.rules.reasons import in_words
 from forktrail_projectors.state import NodeKey
 from forktrail_projectors.view import GraphView
@@ -32,26 +32,13 @@ class KeyFault:
 
 
 def key_fault(graph: GraphView, key_id: str, role: str | None, actor: tuple[str, str]) -> KeyFault | None:
-    """Why the key may not sign this now, told in the order in which the fold looks; None where it may.
-
-    Args:
-        role: that the event's type asks for, if it asks for any.
-        actor: kind and id of the one in whose name the event is written.
-    """
+    """Why the key may not sign this now; None where it may. See `authority.key_fault`."""
     key = NodeKey("Key", key_id)
     row = graph.nodes([key]).get(key)
     if row is None:
         return KeyFault("unknown_key", key_id)
-    if row["revoked"]:
-        return KeyFault("key_revoked", key_id)
-    roles = row["roles"]
-    assert isinstance(roles, tuple | list)
-    if role is not None and role not in roles:
-        return KeyFault("role_missing", f"{role}; the key has: {', '.join(str(each) for each in roles)}")
-    holder = text(row, "holder_kind"), text(row, "holder")
-    if holder != actor:
-        return KeyFault("actor_mismatch", f"the key speaks for {' '.join(holder)}")
-    return None
+    fault = authority.key_fault(row, role, actor)
+    return None if fault is None else KeyFault(*fault)
 
 
 def cure_of_key(graph: GraphView, run: str, role: str | None, actor: tuple[str, str]) -> str:
