@@ -222,11 +222,18 @@ def gives_up(run: str, cypher: str) -> None:
 def asking(run: str, cypher: str, *words: str) -> Iterator[subprocess.Popen[str]]:
     """A process that asks; killed at the latest when the block ends."""
     command = [sys.executable, "-m", "forktrail_lab", "query", run, cypher, *words]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=dict(os.environ)) as process:
+    with subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, env=dict(os.environ), preexec_fn=hear_ctrl_c
+    ) as process:
         try:
             yield process
         finally:
             process.kill()
+
+
+def hear_ctrl_c() -> None:
+    """A job that a shell put into the background ignores SIGINT, and so do its children."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def has_loaded_the_engine(pid: int) -> bool:
