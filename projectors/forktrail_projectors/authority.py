@@ -54,12 +54,12 @@ def check_signature(event: Event, record: LogRecord, overlay: Overlay) -> Signer
     _check_bytes(signature, record, public_key)
     fault = key_fault(row, event.ROLE, (event.meta.actor.kind, event.meta.actor.id))
     if fault is not None:
-        raise _refused(*fault)
+        raise fault
     return Signer(signature.key_id, public_key)
 
 
-def key_fault(row: Row, role: str | None, actor: tuple[str, str]) -> tuple[str, str] | None:
-    """Why a registered key may not sign such an event: reason code and detail; None where it may.
+def key_fault(row: Row, role: str | None, actor: tuple[str, str]) -> Refused | None:
+    """Why a registered key may not sign such an event; None where it may.
 
     Args:
         row: of the key.
@@ -67,13 +67,13 @@ def key_fault(row: Row, role: str | None, actor: tuple[str, str]) -> tuple[str, 
         actor: kind and id of the one in whose name the event is written.
     """
     if row["revoked"]:
-        return "key_revoked", text(row, "id")
+        return _refused("key_revoked", text(row, "id"))
     roles = row["roles"]
     assert isinstance(roles, tuple)
     if role is not None and role not in roles:
-        return "role_missing", f"{role}; the key has: {', '.join(roles)}"
+        return _refused("role_missing", f"{role}; the key has: {', '.join(roles)}")
     holder = text(row, "holder_kind"), text(row, "holder")
-    return None if holder == actor else ("actor_mismatch", f"the key speaks for {' '.join(holder)}")
+    return None if holder == actor else _refused("actor_mismatch", f"the key speaks for {' '.join(holder)}")
 
 
 def _check_opening(event: RunOpened, signature: Signature, record: LogRecord) -> Signer:

@@ -38,7 +38,7 @@ def key_fault(graph: GraphView, key_id: str, role: str | None, actor: tuple[str,
     if row is None:
         return KeyFault("unknown_key", key_id)
     fault = authority.key_fault(row, role, actor)
-    return None if fault is None else KeyFault(*fault)
+    return None if fault is None else KeyFault(fault.reason, fault.detail)
 
 
 def cure_of_key(graph: GraphView, run: str, role: str | None, actor: tuple[str, str]) -> str:
