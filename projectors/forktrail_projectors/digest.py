@@ -69,6 +69,9 @@ def state_digest(accumulator: str) -> str:
     return hashlib.sha256(bytes.fromhex(accumulator)).hexdigest()
 
 
+_Part = tuple[object, ...]
+
+
 class _Records:
     """What records of the log left besides domain nodes, by offset; none of it ever changes."""
 
@@ -89,9 +92,6 @@ class _Records:
     def number(self) -> int:
         """The sum over records, each the JSON text [offset, nodes, relations], both sorted."""
         return sum(_number((offset, sorted(nodes), sorted(edges))) for offset, (nodes, edges) in self._parts.items())
-
-
-_Part = tuple[object, ...]
 
 
 def _node_number(table: str, id: NodeId, row: Row) -> int:

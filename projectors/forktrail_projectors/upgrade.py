@@ -140,7 +140,7 @@ def _copy(stack: ExitStack, view: OwnerView, path: Path) -> Path:
             before = [_state(file) for file in files]
             folder = Path(stack.enter_context(TemporaryDirectory(prefix="forktrail-")))
             for file in files:
-                _copied(file, folder)
+                shutil.copy(file, folder)
             moved = before != [_state(file) for file in database_files(path)]
         except (OwnerGone, FileNotFoundError):
             moved = True
@@ -152,10 +152,6 @@ def _copy(stack: ExitStack, view: OwnerView, path: Path) -> Path:
             run=view.run,
         )
     return folder / path.name
-
-
-def _copied(file: Path, folder: Path) -> None:
-    shutil.copy(file, folder)
 
 
 def _state(file: Path) -> tuple[str, int, int, int]:

@@ -21,7 +21,6 @@ SPEC_VERSION = "1.0"
 _AVRO = AVRO.encode()
 _SPEC_VERSION = SPEC_VERSION.encode()
 _TIME = "ce_time"
-_SOURCE_AT = 3
 
 Headers = list[tuple[str, bytes]]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -35,8 +34,7 @@ _RFC3339 = re.compile(
 def headers_of(event: Event, signature: Signature | None = None) -> Headers:
     """The headers to send an event with."""
     actor = event.meta.actor
-    headers = [*_said(event).items()]
-    headers.insert(_SOURCE_AT, ("ce_source", _source(actor.kind, actor.id)))
+    headers = [*_said(event).items(), ("ce_source", _source(actor.kind, actor.id))]
     if signature is not None:
         headers.append((SIGNATURE, signature.to_json().encode()))
     return headers
@@ -70,7 +68,7 @@ def _source(kind: str, id: str) -> bytes:
 
 
 def _said(event: Event) -> dict[str, bytes]:
-    """What each header must say where it is there, in the order in which they are sent."""
+    """What each header must say where it is there, by name."""
     meta = event.meta
     return {
         "ce_specversion": _SPEC_VERSION,

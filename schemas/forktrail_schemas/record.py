@@ -26,7 +26,7 @@ class Record(BaseModel):
         """A copy with other values; pydantic's own doesn't check them. `deep` makes no difference: nothing changes."""
         return self.model_validate({**self.__dict__, **(update or {})})
 
-    def copy(self, *, update: Mapping[str, Any] | None = None, **_: Any) -> Self:
+    def copy(self, *, update: Mapping[str, Any] | None = None) -> Self:  # type: ignore[override]
         """As `model_copy`; pydantic's own is the one of its first version, and checks nothing."""
         return self.model_copy(update=update)
 

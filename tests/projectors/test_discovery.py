@@ -12,20 +12,18 @@ from benchmarks.eligible import eligible_by_search
 from forktrail_projectors import discovery
 from forktrail_projectors.discovery import (
     Candidate,
-    Spent,
-    Standing,
     Support,
     all_eligible_tests,
     eligible_tests,
     missing_support,
     run_state,
-    why_not,
 )
 from forktrail_projectors.graph.bulk import build_graph
 from forktrail_projectors.graph.cypher import CypherGraph
 from forktrail_projectors.graph.memory import MemoryGraph
 from forktrail_projectors.graph.protocol import Table
 from forktrail_projectors.state import EdgeKey, Row, Value
+from forktrail_projectors.why_not import Spent, Standing, why_not
 from forktrail_projectors.withdrawal import loss_of
 from forktrail_schemas import events
 from forktrail_schemas.errors import GraphUnavailable, NotFound

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forktrail_projectors.discovery import all_eligible_tests, eligible_tests, why_not
+from forktrail_projectors.discovery import all_eligible_tests, eligible_tests
 from forktrail_projectors.graph.cypher import CypherGraph
 from forktrail_projectors.record import LogRecord, Verdict
 from forktrail_projectors.state import Changes, EdgeKey, NodeChange, NodeKey, Row
+from forktrail_projectors.why_not import why_not
 from forktrail_schemas import events
 from forktrail_schemas.events.base import Event
 from forktrail_schemas.ids import derived_id

@@ -7,8 +7,8 @@ import dataclasses
 
 from forktrail_lab.console.arguments import add_format, add_run
 from forktrail_lab.console.output import Format, note, print_lines, printable, to_json
-from forktrail_projectors.discovery import why_not
 from forktrail_projectors.projection import open_projection
+from forktrail_projectors.why_not import why_not
 from forktrail_schemas.errors import ExitCode, NotFound
 from forktrail_schemas.settings import Settings
 

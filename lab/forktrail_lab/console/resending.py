@@ -67,7 +67,7 @@ def check_signer(graph: GraphView, record: LogRecord, run: str, settings: Settin
     fault = key_fault(graph, signer, event.ROLE, actor)
     if fault is not None:
         raise InvalidInput(
-            f"sent again it would be refused again: {fault.in_words()}",
+            f"sent again it would be refused again: {in_words(fault.reason, fault.detail)}",
             code="would_be_refused",
             hint=f"{cure_of_key(graph, run, event.ROLE, actor)}; --force sends it all the same",
         )

@@ -14,6 +14,7 @@ from forktrail_producers.producer import Producer, meta
 from forktrail_projectors.graph.protocol import Table
 from forktrail_projectors.projection import open_projection
 from forktrail_projectors.rules.context import text
+from forktrail_projectors.rules.reasons import in_words
 from forktrail_projectors.state import NodeId, NodeKey, Row, Value
 from forktrail_projectors.submit import Submission
 from forktrail_projectors.view import GraphView, RunView
@@ -154,7 +155,10 @@ def require_fit(graph: GraphView, run: str, key: SigningKey, cls: type[Event], a
     fault = key_fault(graph, key.key_id, cls.ROLE, actor)
     if fault is not None:
         raise InvalidInput(
-            f"{fault.in_words()}; nothing was sent", code=fault.reason, hint=_hint(fault.reason, run, cls.ROLE), run=run
+            f"{in_words(fault.reason, fault.detail)}; nothing was sent",
+            code=fault.reason,
+            hint=_hint(fault.reason, run, cls.ROLE),
+            run=run,
         )
 
 

@@ -5,10 +5,8 @@ The log decides all the same: whatever changes in between is settled by its orde
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from forktrail_projectors import authority
-from forktrail_projectors.rules.reasons import in_words
+from forktrail_projectors.rules.context import Refused
 from forktrail_projectors.state import NodeKey
 from forktrail_projectors.view import GraphView
 
@@ -19,26 +17,13 @@ RETURN k.id, k.roles ORDER BY k.created_offset
 SERVICE_ROLES = frozenset(("runner", "sealer", "worker"))
 
 
-@dataclass(frozen=True)
-class KeyFault:
-    """Why the rules would refuse what a key signs; `reason` is the reason code that the fold would give."""
-
-    reason: str
-    detail: str
-
-    def in_words(self) -> str:
-        """The reason as one clause."""
-        return in_words(self.reason, self.detail)
-
-
-def key_fault(graph: GraphView, key_id: str, role: str | None, actor: tuple[str, str]) -> KeyFault | None:
+def key_fault(graph: GraphView, key_id: str, role: str | None, actor: tuple[str, str]) -> Refused | None:
     """Why the key may not sign this now; None where it may. See `authority.key_fault`."""
     key = NodeKey("Key", key_id)
     row = graph.nodes([key]).get(key)
     if row is None:
-        return KeyFault("unknown_key", key_id)
-    fault = authority.key_fault(row, role, actor)
-    return None if fault is None else KeyFault(fault.reason, fault.detail)
+        return Refused("unknown_key", key_id)
+    return authority.key_fault(row, role, actor)
 
 
 def cure_of_key(graph: GraphView, run: str, role: str | None, actor: tuple[str, str]) -> str:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from forktrail_projectors.graph.checks import INT64_MAX, INT64_MIN
 from forktrail_projectors.state import Value
 from forktrail_schemas.errors import InvalidInput
-
-INTEGER_MIN, INTEGER_MAX = -(2**63), 2**63 - 1
 
 
 def check_values(cypher: str, parameters: Mapping[str, Value]) -> None:
@@ -33,9 +32,9 @@ def check_integer(what: str, value: int) -> None:
     Raises:
         InvalidInput: it needs more than 64 bits.
     """
-    if not INTEGER_MIN <= value <= INTEGER_MAX:
+    if not INT64_MIN <= value <= INT64_MAX:
         raise InvalidInput(
-            f"{what} is no whole number from {INTEGER_MIN} to {INTEGER_MAX}", hint="in double quotes it is a text"
+            f"{what} is no whole number from {INT64_MIN} to {INT64_MAX}", hint="in double quotes it is a text"
         )
 
 

@@ -16,11 +16,11 @@ from typing import Any
 
 import rfc8785
 
-from forktrail_projectors.discovery import HISTORY
 from forktrail_projectors.fold import FOLD_VERSION
 from forktrail_projectors.handoff.packet import DIGEST_FIELD, FORMAT, Packet, packet_sha256
 from forktrail_projectors.handoff.recomputed import recomputed
 from forktrail_projectors.record import LogRecord
+from forktrail_projectors.why_not import HISTORY
 from forktrail_schemas.errors import Corruption, InvalidInput
 from forktrail_schemas.headers import SIGNATURE
 from forktrail_schemas.signatures import parse_signature

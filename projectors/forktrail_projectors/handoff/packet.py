@@ -14,7 +14,7 @@ from typing import Any
 import rfc8785
 
 from forktrail_producers.blobs import BlobStore
-from forktrail_projectors.discovery import Candidate, RunState, all_eligible_tests, run_state, why_not
+from forktrail_projectors.discovery import Candidate, RunState, all_eligible_tests, run_state
 from forktrail_projectors.fold import FOLD_VERSION
 from forktrail_projectors.graph.protocol import Queryable
 from forktrail_projectors.receipts import Statement, fault_of
@@ -22,6 +22,7 @@ from forktrail_projectors.record import LogRecord
 from forktrail_projectors.rules.context import Signer
 from forktrail_projectors.state import Value
 from forktrail_projectors.view import RunView
+from forktrail_projectors.why_not import why_not
 from forktrail_schemas.errors import Corruption
 from forktrail_schemas.events import (
     KeyRegistered,

@@ -10,13 +10,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from forktrail_projectors.discovery import Gap, WhyNot
 from forktrail_projectors.fold import decode_record, fold, known_keys
 from forktrail_projectors.graph.memory import MemoryGraph
 from forktrail_projectors.record import LogRecord
 from forktrail_projectors.rules.context import number, text
 from forktrail_projectors.rules.support import is_current
 from forktrail_projectors.state import EdgeKey, NodeKey, Overlay, Row
+from forktrail_projectors.why_not import Gap, WhyNot
 from forktrail_schemas.errors import Corruption
 
 Part = dict[str, Any]

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from forktrail_projectors import upgrade
 from forktrail_projectors.fold import FOLD_VERSION
 from forktrail_projectors.graph.engine import open_database
 from forktrail_projectors.lock import WAIT_SECONDS
@@ -135,7 +134,7 @@ def test_a_graph_that_its_owner_changes_while_it_is_copied_is_not_compared(
         with file.open("ab"):
             os.utime(file, ns=(0, 0))
 
-    monkeypatch.setattr(upgrade, "_copied", copied)
+    monkeypatch.setattr(shutil, "copy", copied)
     with own(settings, run):
         done = forktrail("project", run, "--check-upgrade")
     assert (done.code, done.out) == (1, "")

@@ -20,7 +20,8 @@ from forktrail_lab.shell.meta import COMMANDS, next_word, parsed, split_words
 from forktrail_lab.shell.named import BUILT_IN, NamedQueries
 from forktrail_lab.shell.source import UNOWNED
 from forktrail_lab.shell.watch import watch
-from forktrail_projectors.discovery import eligible_tests, why_not
+from forktrail_projectors.discovery import eligible_tests
+from forktrail_projectors.why_not import why_not
 from forktrail_schemas.errors import GraphBusy, GraphError, InvalidInput, NotFound
 from support.shell import Shell
 from support.story import ADMIN, RUNNER, STRANGER
