@@ -30,7 +30,7 @@ test: unit ## all tests, on a real broker
 unit: $(STAMP) ## the tests that need no broker
 	@$(BIN)/python -m pytest -q -m 'not broker' --numprocesses auto --maxprocesses 4 --dist loadfile
 
-KUZU_TESTS := $(addprefix tests/projectors/test_,$(addsuffix .py,graph_contract graph_cypher graph_random graph_engine \
+KUZU_TESTS := $(addprefix tests/projectors/test_,$(addsuffix .py,graph_contract graph_cypher graph_random graph_engine graph_declared \
 	graph_crash graph_bulk readonly_queries rebuild discovery))
 
 kuzu: $(VENV)/.kuzu ## the graph's tests and the demo on the original engine

@@ -8,20 +8,25 @@ from pathlib import Path
 
 import pytest
 
+from forktrail_behaviors.pack import load_pack
+from forktrail_behaviors.testing import Kit
 from forktrail_lab.cli import COMMANDS, command_parser, load_command
 from forktrail_projectors.reader import LogReader
 from forktrail_projectors.rules.log import BUDGETS
 from forktrail_schemas.declared import declared_schema
+from forktrail_schemas.events import ObjectCreated
 from support.raw import make_run
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
+FENCED = re.findall(r"^```(\w*)\n(.*?)^```", README, re.S | re.M)
+CODE = [block for language, block in FENCED if language == "python"]
+COMMAND_LINES = "\n".join(block for language, block in FENCED if not language)
 
 
 def forktrail_lines() -> list[list[str]]:
     """The words of every `forktrail …` call in the README's blocks."""
-    blocks = "\n".join(re.findall(r"```\n(.*?)```", README, re.S))
-    calls = re.findall(r"\bforktrail ((?:[^\n'&|;#)>]|'[^']*')+)", blocks)
+    calls = re.findall(r"\bforktrail ((?:[^\n'&|;#)>]|'[^']*')+)", COMMAND_LINES)
     return [re.findall(r"'[^']*'|\S+", call) for call in calls]
 
 
@@ -34,14 +39,14 @@ def filled_in(word: str) -> str:
 
 def test_the_blocks_hold_no_place_to_fill_in_and_no_variable_before_it_is_set() -> None:
     known = {"key"}  # the loop's
-    for line in "\n".join(re.findall(r"```\n(.*?)```", README, re.S)).splitlines():
+    for line in COMMAND_LINES.splitlines():
         assert "…" not in line, line
         assert set(re.findall(r"\$([A-Za-z]+)", line)) <= known, line
         known |= set(re.findall(r"^([A-Z]+)=\$[(!]", line))
 
 
 def test_what_the_readme_starts_in_the_background_it_ends_by_process_and_not_by_number_of_job() -> None:
-    lines = "\n".join(re.findall(r"```\n(.*?)```", README, re.S)).splitlines()
+    lines = COMMAND_LINES.splitlines()
     started = [lines[at + 1].removesuffix("=$!") for at, line in enumerate(lines) if line.endswith(" &")]
     assert started == ["LAB", "FOLLOWER"]
     assert [line for line in lines if line.startswith("kill")] == [f"kill ${name}" for name in started]
@@ -61,7 +66,7 @@ def test_every_command_line_of_the_readme_is_understood() -> None:
 
 def test_what_people_looked_for_in_the_readme_is_shown_in_it() -> None:
     shown = {words[0] for words in forktrail_lines()}
-    assert {"budget", "schema", "dead", "handoff", "shell", "project"} <= shown
+    assert {"budget", "schema", "dead", "handoff", "shell", "project", "behaviors", "replay", "approvals"} <= shown
 
 
 def test_the_schema_that_the_readme_declares_is_one() -> None:
@@ -95,7 +100,7 @@ def test_the_make_targets_of_the_readme_exist() -> None:
 def test_the_code_of_the_readme_emits_an_event_as_it_stands(
     kafka: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (code,) = re.findall(r"```python\n(.*?)```", README, re.S)
+    (code,) = (block for block in CODE if "report =" in block)
     run = make_run(kafka)
     monkeypatch.setattr(sys, "argv", ["report.py", run])
     monkeypatch.setenv("FORKTRAIL_BOOTSTRAP_SERVERS", kafka)
@@ -103,3 +108,21 @@ def test_the_code_of_the_readme_emits_an_event_as_it_stands(
     assert capsys.readouterr().out.strip() == "0"
     with LogReader(kafka, run) as reader:
         assert reader.end() == 1
+
+
+def test_the_pack_of_the_readme_does_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (code,) = (block for block in CODE if "PACK =" in block)
+    (tmp_path / "companies.py").write_text(code)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    try:
+        kit = Kit(load_pack("companies"))
+        kit.tell(ObjectCreated, object_type="Company", object_id="company-00000001", data='{"name": "Acme"}')
+        kit.run()
+        (call,) = kit.calls_of("approval")
+        assert call["name"] == "ask who buys the anvils of Acme"
+        kit.decide(str(call["id"]))
+        kit.run()
+        assert [row["text"] for row in kit.objects("Question")] == ["who buys anvils?"]
+    finally:
+        sys.modules.pop("companies", None)

@@ -5,6 +5,7 @@ A run is listed only once all before is durable. Opening again completes what a 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from forktrail_lab.registry.file import RegistryFile, definition_sha256, requests_max
@@ -29,6 +30,7 @@ from forktrail_schemas.topics import TopicSpec, run_topic, run_topic_spec
 from forktrail_schemas.wire import build, decode
 
 REGISTRY_MEDIA_TYPE = "application/json"
+FIRST_REVISION = "r1"
 
 
 @dataclass(frozen=True)
@@ -37,13 +39,19 @@ class Opening:
 
     Attributes:
         holder: actor id that the admin's key speaks for.
+        registry: the tests that may be run; None for a run that knows no tests.
     """
 
     run: str
     goal: str
     holder: str
     admin: SigningKey
-    registry: RegistryFile
+    registry: RegistryFile | None
+
+    @property
+    def tests(self) -> Sequence[RegisteredTest]:
+        """The tests to register."""
+        return self.registry.registry.tests if self.registry else ()
 
 
 @dataclass(frozen=True)
@@ -109,14 +117,14 @@ class _Opener:
         if self._row("Run", "run") is not None:
             return False
         opening = self._opening
-        for test in opening.registry.registry.tests:  # what the log would refuse must not leave half a run
+        for test in opening.tests:  # what the log would refuse must not leave half a run
             self._registration(test, goal=None)
         event = build(
             RunOpened,
             {
                 "meta": self._meta(),
                 "goal": opening.goal,
-                "revision": opening.registry.registry.first_revision,
+                "revision": opening.registry.registry.first_revision if opening.registry else FIRST_REVISION,
                 "admin_public_key": opening.admin.public_key,
                 "registry": registry,
             },
@@ -134,7 +142,8 @@ class _Opener:
         opened = self._opened_event()
         if opened.admin_public_key != opening.admin.public_key:
             raise InvalidInput(f"there is a run {run} already, with another admin key", hint="choose another run id")
-        if opened.registry is None or opened.registry.sha256 != opening.registry.sha256:
+        had = opened.registry.sha256 if opened.registry else None
+        if had != (opening.registry.sha256 if opening.registry else None):
             raise InvalidInput(
                 f"there is a run {run} already, with another registry", hint="give the same file, or another run id"
             )
@@ -143,7 +152,7 @@ class _Opener:
 
     def register(self) -> int:
         """Write TestRegistered for each test that is missing, and check that all are as defined; returns how many."""
-        tests = self._opening.registry.registry.tests
+        tests = self._opening.tests
         missing = [test for test in tests if self._row("TestCase", test.id) is None]
         goal = text(self._existing("Run", "run"), "goal")
         self._producer.emit_all([(self._registration(test, goal), self._opening.admin) for test in missing])
@@ -166,8 +175,10 @@ class _Opener:
         opened_at = number(self._existing("Event", number(run, "created_offset")), "occurred_at")
         announce(self._settings, self._opening.run, goal, opened_at, self._producer)
 
-    def _store_registry(self) -> dict[str, object]:
+    def _store_registry(self) -> dict[str, object] | None:
         registry = self._opening.registry
+        if registry is None:
+            return None
         raw = registry.path.read_bytes()
         digest = BlobStore(str(self._settings.blobs_dir)).put(raw)
         if digest != registry.sha256:
@@ -194,6 +205,7 @@ class _Opener:
         return meta(self._opening.run, "human", holder, goal=goal)
 
     def _digest(self, test: RegisteredTest) -> str:
+        assert self._opening.registry is not None, "the test is of it"
         return definition_sha256(test, self._opening.registry.registry)
 
     def _opened_event(self) -> RunOpened:

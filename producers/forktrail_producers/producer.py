@@ -36,6 +36,7 @@ from forktrail_schemas.wire import encode
 DELIVERY_TIMEOUT_SECONDS = 30.0
 LINGER_MS = 5
 PARTITION_BY_KEY = -1
+UNSIGNED_ROLE = "worker"
 
 RawHeaders = Sequence[tuple[str, bytes | None]]
 _POLL_SECONDS = 0.1
@@ -82,7 +83,7 @@ class Producer:
         a duplicate, which changes nothing. Of several, the first so many are on the log, or none.
 
         Raises:
-            InvalidEvent: it breaks its schema or lacks the signature that its type needs; nothing was sent.
+            InvalidEvent: it breaks its schema, or lacks the signature that its type always needs; nothing was sent.
             NotFound: the run doesn't exist.
             LogUnavailable: Kafka doesn't answer or didn't acknowledge it in time.
         """
@@ -248,7 +249,8 @@ class _Record:
 
 
 def _record_of(event: Event, signing_key: SigningKey | None) -> _Record:
-    if event.ROLE is not None and signing_key is None:
+    # Until its run has a worker's key, a worker writes unsigned; the fold knows whether it has.
+    if event.ROLE not in (None, UNSIGNED_ROLE) and signing_key is None:
         raise InvalidEvent(
             f"{event.TYPE} must be signed by a key with the role {event.ROLE}",
             hint="pass its signing key",

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from forktrail_projectors.record import LogRecord
-from forktrail_projectors.rules.context import Refused, Signer, text
+from forktrail_projectors.rules.context import WORKER, Refused, Signer, number, text
+from forktrail_projectors.rules.executions import BEHAVIOR
+from forktrail_projectors.rules.log import WORKER_ROLE
 from forktrail_projectors.state import Key, NodeKey, Overlay, Row
 from forktrail_schemas.errors import InvalidInput
 from forktrail_schemas.events import RunOpened
@@ -33,13 +35,19 @@ def keys(record: LogRecord) -> Iterable[Key]:
 def check_signature(event: Event, record: LogRecord, overlay: Overlay) -> Signer | None:
     """The signer of an event, or None where it needs none and has none.
 
+    What a worker writes (its own events, and those of executions) needs a worker's signature as soon as the run has a
+    worker's key.
+
     Raises:
         Refused: unsigned, bad_signature, unknown_key, key_revoked, role_missing or actor_mismatch; none takes the id.
     """
     header = signature_header(record.headers)
+    working = event.meta.execution is not None or event.ROLE == WORKER_ROLE
     if header is None:
-        if event.ROLE is not None:
+        if event.ROLE is not None and event.ROLE != WORKER_ROLE:
             raise _refused("unsigned", event.ROLE)
+        if working and _worker_must_sign(overlay):
+            raise _refused("unsigned", WORKER_ROLE)
         return None
     try:
         signature = parse_signature(header)
@@ -52,19 +60,37 @@ def check_signature(event: Event, record: LogRecord, overlay: Overlay) -> Signer
         raise _refused("unknown_key", signature.key_id)
     public_key = str(row["public_key"])
     _check_bytes(signature, record, public_key)
-    fault = key_fault(row, event.ROLE, (event.meta.actor.kind, event.meta.actor.id))
+    actor = speaker(event, row)
+    must_be_worker = working and event.ROLE != WORKER_ROLE and _worker_must_sign(overlay)
+    fault = key_fault(row, event.ROLE, actor) or (key_fault(row, WORKER_ROLE, actor) if must_be_worker else None)
     if fault is not None:
         raise fault
     return Signer(signature.key_id, public_key)
 
 
-def key_fault(row: Row, role: str | None, actor: tuple[str, str]) -> Refused | None:
+def speaker(event: Event, row: Row) -> tuple[str, str] | None:
+    """For whom the key in a row must speak to sign an event; None where it signs as a worker what a behavior says.
+
+    A behavior holds no key. Nobody else's name is lent so, or an execution would make one person two.
+    """
+    actor = event.meta.actor
+    roles = row["roles"]
+    working = event.meta.execution is not None and actor.kind == BEHAVIOR
+    return None if working and isinstance(roles, tuple) and WORKER_ROLE in roles else (actor.kind, actor.id)
+
+
+def _worker_must_sign(overlay: Overlay) -> bool:
+    worker = overlay.node(*WORKER)
+    return worker is not None and number(worker, "keys") > 0
+
+
+def key_fault(row: Row, role: str | None, actor: tuple[str, str] | None) -> Refused | None:
     """Why a registered key may not sign such an event; None where it may.
 
     Args:
         row: of the key.
         role: that the event's type asks for, if it asks for any.
-        actor: kind and id of the one in whose name the event is written.
+        actor: kind and id of the one in whose name the event is written; None where that is no holder of a key.
     """
     if row["revoked"]:
         return _refused("key_revoked", text(row, "id"))
@@ -73,7 +99,7 @@ def key_fault(row: Row, role: str | None, actor: tuple[str, str]) -> Refused | N
     if role is not None and role not in roles:
         return _refused("role_missing", f"{role}; the key has: {', '.join(roles)}")
     holder = text(row, "holder_kind"), text(row, "holder")
-    return None if holder == actor else _refused("actor_mismatch", f"the key speaks for {' '.join(holder)}")
+    return None if actor in (None, holder) else _refused("actor_mismatch", f"the key speaks for {' '.join(holder)}")
 
 
 def _check_opening(event: RunOpened, signature: Signature, record: LogRecord) -> Signer:

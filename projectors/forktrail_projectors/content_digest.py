@@ -25,7 +25,8 @@ from typing import NamedTuple
 
 import orjson
 
-from forktrail_projectors.graph.schema import NODE_TABLES, Content
+from forktrail_projectors.graph.declared_tables import BUILT_IN, Tables
+from forktrail_projectors.graph.schema import STAMP_CREATED, Content
 from forktrail_projectors.state import EdgeKey, NodeKey, Row
 from forktrail_schemas.errors import Corruption
 
@@ -43,34 +44,41 @@ class _Link(NamedTuple):
     target: int
 
 
-def content_digest(rows: Iterable[tuple[NodeKey | EdgeKey, Row]]) -> str:
+def content_digest(rows: Iterable[tuple[NodeKey | EdgeKey, Row]], tables: Tables = BUILT_IN) -> str:
     """The content digest of a graph's rows, 64 hex digits.
 
     Made anew from every row: about 10 microseconds and 0.7 KB for each of the domain. Like the state digest, it is to
     be compared only with one of the same fold version.
 
+    Args:
+        tables: the graph's.
+
     Raises:
         Corruption: a row names a node that isn't there.
     """
-    ids, links = _contents(rows)
+    ids, links = _contents(rows, tables)
     for _ in range(REFINEMENTS):
         ids = _refined(ids, links)
     told = [*ids, *(_hash(name, ids[source], ids[target]) for name, source, target in links)]
     return _hash(*sorted(told)).hex()
 
 
-def _contents(rows: Iterable[tuple[NodeKey | EdgeKey, Row]]) -> tuple[list[bytes], list[_Link]]:
+def _contents(rows: Iterable[tuple[NodeKey | EdgeKey, Row]], tables: Tables) -> tuple[list[bytes], list[_Link]]:
     """The content id of each node that has content, not yet refined, and what links them."""
     places: dict[NodeKey, int] = {}
     ids: list[bytes] = []
     joined: list[tuple[bytes, NodeKey, NodeKey]] = []
+    left_out: set[NodeKey] = set()
     for key, row in rows:
         if isinstance(key, EdgeKey):
-            if _content(key.source) is not None and _content(key.target) is not None:
-                joined.append((_name(key.table), key.source, key.target))
+            if _content(key.source, tables) is not None and _content(key.target, tables) is not None:
+                joined.append((_named(key.table, row), key.source, key.target))
             continue
-        content = _content(key)
+        content = _content(key, tables)
         if content is None:
+            continue
+        if not content.counts(row):
+            left_out.add(key)
             continue
         places[key] = len(ids)
         ids.append(_hash(orjson.dumps([key.table, *(row[column] for column in content.data)])))
@@ -78,7 +86,8 @@ def _contents(rows: Iterable[tuple[NodeKey | EdgeKey, Row]]) -> tuple[list[bytes
             id = row[column]
             if isinstance(id, str):
                 joined.append((_name(f"{key.table}.{column}"), key, NodeKey(table, id)))
-    return ids, [_Link(name, _place(places, source), _place(places, target)) for name, source, target in joined]
+    told = (link for link in joined if left_out.isdisjoint(link[1:])) if left_out else joined
+    return ids, [_Link(name, _place(places, source), _place(places, target)) for name, source, target in told]
 
 
 def _refined(ids: Sequence[bytes], links: Iterable[_Link]) -> list[bytes]:
@@ -97,8 +106,14 @@ def _place(places: Mapping[NodeKey, int], key: NodeKey) -> int:
         raise Corruption(f"a row leads to {key}, which isn't there", hint="rebuild the graph from its log") from None
 
 
-def _content(key: NodeKey) -> Content | None:
-    return NODE_TABLES[key.table].content
+def _content(key: NodeKey, tables: Tables) -> Content | None:
+    return tables.nodes[key.table].content
+
+
+def _named(table: str, row: Row) -> bytes:
+    """A relation's name, with its own data where it has any."""
+    data = [value for column, value in row.items() if column not in STAMP_CREATED]
+    return _name(table) + _hash(orjson.dumps(data)) if data else _name(table)
 
 
 @cache

@@ -1,7 +1,8 @@
 """The fold: from (state, record) to changes and a verdict. Pure; the same function live, in replay and in a rebuild.
 
 Order of the checks: readable, known type, not seen before, the run is open, of this run, headers agree, signed as its
-type asks, and then the type's rule. What fails before the rule is refused for what it is, and doesn't take its id.
+type asks, of the worker that holds the run and of an execution that goes on, within the log's budgets, and then the
+type's rule. What is refused for what it is doesn't take its id.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from forktrail_projectors import authority
-from forktrail_projectors.graph.schema import NODE_TABLES
 from forktrail_projectors.record import UNREADABLE_HEADERS, LogRecord, Verdict
 from forktrail_projectors.rules.book import RULES, keys
 from forktrail_projectors.rules.context import RUN, Context, Refused, number, text
+from forktrail_projectors.rules.executions import check_work
 from forktrail_projectors.rules.support import check_log_budgets
-from forktrail_projectors.state import Key, NodeKey, Overlay, Row, Value
+from forktrail_projectors.state import Key, NodeKey, Overlay, Row, RowSource, Value
 from forktrail_schemas.declared import ForeignRecord
 from forktrail_schemas.errors import EventUnreadable, InvalidEvent
 from forktrail_schemas.events import RunOpened
@@ -26,7 +27,7 @@ from forktrail_schemas.headers import contradiction
 from forktrail_schemas.record import Record
 from forktrail_schemas.wire import decode, decode_declared, foreign_fingerprint, writer_schema
 
-FOLD_VERSION = 2
+FOLD_VERSION = 3
 
 
 class Decoded(NamedTuple):
@@ -70,6 +71,18 @@ def _declared_record(decoded: Decoded, schema: Row) -> Decoded:
         return decoded._replace(fault=Verdict(record.offset, "unreadable", error.code, error.message, type=name))
     except InvalidEvent as error:
         return decoded._replace(fault=Verdict(record.offset, "void", error.code, error.message, type=name))
+
+
+def event_of(record: LogRecord, rows: RowSource) -> Event | None:
+    """The event that a record holds, as its fold read it; None where it holds none.
+
+    Args:
+        rows: of a graph that has folded the record; whether a foreign schema was declared by then is its affair.
+    """
+    decoded = decode_record(record)
+    if decoded.foreign is not None and (schema := rows.node("Schema", decoded.foreign)) is not None:
+        decoded = _declared_record(decoded, schema)
+    return decoded.message if isinstance(decoded.message, Event) else None
 
 
 def known_keys(decoded: Decoded) -> Iterable[Key]:
@@ -119,6 +132,7 @@ def _judge(decoded: Decoded, overlay: Overlay) -> tuple[Verdict, Context[Event] 
         signer = authority.check_signature(event, record, overlay)
         causes, depth = _causes(event, overlay)
         context = Context(event, record.offset, signer, overlay, run, causes, depth)
+        check_work(context)
         check_log_budgets(context)
         RULES[type(event)].apply(context)
     except Refused as refusal:
@@ -203,23 +217,30 @@ def _put_staged(context: Context[Event], overlay: Overlay) -> None:
     event = NodeKey("Event", offset)
     for cause in context.causes:
         overlay.put_edge("CAUSED", NodeKey("Event", cause), event, {})
+    tables = overlay.tables.nodes
     for key, values in context.new_nodes.items():
-        new = {**_BLANK[key.table], **values, "id": key.id, "created_event": event_id, "created_offset": offset}
-        overlay.put_new_node(*key, _changed(key, new, event_id, offset))
+        there = tables[key.table]
+        blank = there.blank
+        if not there.domain:
+            overlay.put_new_node(*key, {**blank, **values, "id": key.id})
+            continue
+        new = {**blank, **values, "id": key.id, "created_event": event_id, "created_offset": offset}
+        overlay.put_new_node(*key, _changed(new, blank, event_id, offset))
         overlay.put_edge("PRODUCED", event, key, {})
     for key, values in context.changed_nodes.items():
         before = overlay.node(*key)
         assert before is not None, f"a rule changes {key}, which isn't there"
-        overlay.put_node(key, _changed(key, {**before, **values}, event_id, offset))
+        overlay.put_node(key, _changed({**before, **values}, before, event_id, offset))
     stamp: Row = {"created_event": event_id, "created_offset": offset}
-    for table, source, target in context.new_edges:
-        overlay.put_edge(table, source, target, stamp)
+    for edge, row in context.old_edges.items():
+        overlay.remove_edge(edge, row)
+    for table, source, target, data in context.new_edges:
+        overlay.put_edge(table, source, target, {**data, **stamp} if data else stamp)
+    if context.declared is not None:
+        overlay.declare(context.declared)
 
 
-def _changed(key: NodeKey, row: dict[str, Value], event_id: str, offset: int) -> Row:
+def _changed(row: dict[str, Value], whole: Row, event_id: str, offset: int) -> Row:
     row["changed_event"], row["changed_offset"] = event_id, offset
-    assert len(row) == len(_BLANK[key.table]), f"{key.table} has other columns than {sorted(row)}"
+    assert len(row) == len(whole), f"a row has other columns than its table: {sorted(row)}"
     return row
-
-
-_BLANK: dict[str, dict[str, Value]] = {name: dict.fromkeys(table.columns) for name, table in NODE_TABLES.items()}

@@ -65,7 +65,7 @@ class Projector:
 
     def recomputed_digest(self) -> str:
         """The state digest made anew from every row."""
-        return digest.state_digest(digest.recompute(self._graph.rows()))
+        return digest.state_digest(digest.recompute(self._graph.rows(), self._graph.tables))
 
     def _fresh(self, records: Sequence[LogRecord]) -> list[LogRecord]:
         fresh = []
@@ -96,7 +96,7 @@ class Projector:
             next_offset=cursor.next_offset + len(records),
             record_hash=leaves[-1].hex(),
             frontier=merkle.grow(cursor.frontier, cursor.next_offset, leaves),
-            accumulator=digest.advance(cursor.accumulator, self._overlay.changes),
+            accumulator=digest.advance(cursor.accumulator, self._overlay.changes, self._overlay.tables),
         )
 
 

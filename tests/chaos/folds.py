@@ -25,7 +25,7 @@ def read_log(settings: Settings, run: str) -> list[LogRecord]:
 def fold_log(log: Sequence[LogRecord]) -> tuple[str, str]:
     """The state digest and the content digest of a log."""
     graph, projector = _folded(log)
-    return projector.state_digest, content_digest(graph.rows())
+    return projector.state_digest, content_digest(graph.rows(), graph.tables)
 
 
 def calm_content_digest(sent: Iterable[Sent]) -> str:

@@ -71,6 +71,16 @@ def test_an_event_that_needs_a_signature_is_not_sent_without_one(kafka: str) -> 
         assert reader.end() == 0
 
 
+def test_a_workers_event_is_sent_unsigned_too_since_its_run_may_have_no_workers_key(kafka: str) -> None:
+    run = make_run(kafka)
+    claim = build(events.WorkerClaimed, {"meta": meta(run, "service", "w"), "worker": "w", "epoch": 1})
+    with Producer(kafka) as producer:
+        assert producer.emit_all([(claim, None), (claim, SigningKey.generate())]) == [0, 1]
+    with LogReader(kafka, run) as reader:
+        signed = [signature_header(reader.record_at(offset).headers) is not None for offset in (0, 1)]
+    assert signed == [False, True]
+
+
 def test_one_bad_event_of_several_keeps_all_from_being_sent(kafka: str) -> None:
     run = make_run(kafka)
     closing = build(events.RunClosed, {"meta": meta(run, "human", "ada"), "reason": ""})

@@ -8,18 +8,13 @@ from typing import Any
 import pytest
 
 from forktrail_projectors.content_digest import content_digest
-from forktrail_projectors.graph.schema import (
-    EDGE_TABLES,
-    NODE_TABLES,
-    STAMP_CHANGED,
-    STAMP_CREATED,
-    ColumnType,
-    Content,
-)
+from forktrail_projectors.graph.declared_tables import BUILT_IN
+from forktrail_projectors.graph.schema import STAMP_CHANGED, STAMP_CREATED, ColumnType, Content
 from forktrail_projectors.state import EdgeKey, NodeKey, Row, Value
 from forktrail_schemas import events
 from forktrail_schemas.errors import Corruption
 from forktrail_schemas.signatures import SigningKey
+from support.declared import declared_tables
 from support.history_stories import demo
 from support.rows import edge, node
 from support.story import OPERATOR, RUNNER, STRANGER, Story
@@ -27,19 +22,26 @@ from support.story import OPERATOR, RUNNER, STRANGER, Story
 OTHER: dict[ColumnType, tuple[Value, Value]] = {
     ColumnType.STRING: ("a", "b"),
     ColumnType.INT64: (1, 2),
+    ColumnType.DOUBLE: (0.1, 0.2),
     ColumnType.BOOL: (False, True),
     ColumnType.STRINGS: (("a", "b"), ("a,b",)),
 }
+TABLES = declared_tables()
 Rows = dict[NodeKey | EdgeKey, Row]
 
 
 def contents() -> list[tuple[str, Content]]:
-    return [(table.name, table.content) for table in NODE_TABLES.values() if table.content is not None]
+    return [(table.name, table.content) for table in BUILT_IN.nodes.values() if table.content is not None]
 
 
 DATA = [(table, column) for table, content in contents() for column in content.data]
 REFERENCES = [(table, column) for table, content in contents() for column in content.references]
-LEFT_OUT = [(table, column) for table, content in contents() for column in content.left_out]
+LEFT_OUT = [
+    (table, column)
+    for table, content in contents()
+    for column in content.left_out
+    if content.only is None or column != content.only[0]
+]
 STAMPS = STAMP_CREATED.keys() | STAMP_CHANGED.keys()
 
 
@@ -53,10 +55,12 @@ def told(story: Story) -> str:
 
 def row_of(table: str, **changes: Value) -> tuple[NodeKey, Row]:
     """A row with a value in every column that is no reference."""
-    content = NODE_TABLES[table].content
+    content = BUILT_IN.nodes[table].content
     assert content is not None
-    columns = NODE_TABLES[table].columns
+    columns = BUILT_IN.nodes[table].columns
     row = {name: None if name in content.references else OTHER[kind][0] for name, kind in columns.items()}
+    if content.only is not None:
+        row[content.only[0]] = content.only[1][0]
     return NodeKey(table, "a"), row | changes
 
 
@@ -67,21 +71,25 @@ def row_of(table: str, **changes: Value) -> tuple[NodeKey, Row]:
 def test_every_column_is_data_a_reference_or_left_out(table: str, content: Content) -> None:
     """A new column has to be put in one of the three before this passes."""
     declared = [*content.data, *content.references, *content.left_out]
-    assert sorted(declared) == sorted(NODE_TABLES[table].columns)
+    assert sorted(declared) == sorted(BUILT_IN.nodes[table].columns)
     assert set(content.left_out) >= STAMPS
-    assert all(NODE_TABLES[target].content is not None for target in content.references.values())
+    assert all(BUILT_IN.nodes[target].content is not None for target in content.references.values())
 
 
 def test_the_tables_without_content_are_the_logs_own_and_those_that_vouch_for_it() -> None:
-    without = {table.name for table in NODE_TABLES.values() if table.content is None}
+    without = {table.name for table in BUILT_IN.nodes.values() if table.content is None}
     assert {"Event", "Identity", "Key"} <= without
     # Whoever adds one says here that logs which differ in it alone came to the same conclusions.
-    assert without <= {"Event", "Identity", "Key", "Schema"}
+    assert without <= {
+        *("Event", "Identity", "Match"),
+        *("Key", "Schema"),
+        *("Type", "Behavior", "BehaviorVersion", "Worker"),
+    }
 
 
 def test_relations_have_no_columns_but_their_stamps() -> None:
     """One that says more must be taken into the digest."""
-    for table in EDGE_TABLES.values():
+    for table in BUILT_IN.edges.values():
         assert table.columns.keys() <= STAMP_CREATED.keys(), table.name
 
 
@@ -90,23 +98,40 @@ def test_relations_have_no_columns_but_their_stamps() -> None:
 
 @pytest.mark.parametrize(("table", "column"), DATA)
 def test_data_counts(table: str, column: str) -> None:
-    kind = NODE_TABLES[table].columns[column]
-    digests = {of(row_of(table, **{column: value})) for value in (*OTHER[kind], None)}
-    assert len(digests) == 3
+    kind = BUILT_IN.nodes[table].columns[column]
+    content = BUILT_IN.nodes[table].content
+    assert content is not None
+    # Of a column that says which rows count, another value may leave out the row.
+    only = content.only if content.only is not None and content.only[0] == column else None
+    values = (*only[1], None) if only else (*OTHER[kind], None)
+    digests = {of(row_of(table, **{column: value})) for value in values}
+    assert len(digests) == len(values)
+
+
+def test_what_is_not_finished_does_not_count_nor_do_relations_to_it() -> None:
+    def told(execution: str, call: str) -> str:
+        first, second = node("Execution", "e", status=execution), node("Call", "c", status=call)
+        return of(first, second, edge("ASKED", first[0], second[0]))
+
+    assert told("running", "pending") == told("running", "unknown") == of()
+    done, answered = node("Execution", "e", status="completed"), node("Call", "c", status="answered")
+    assert told("completed", "pending") == of(done)
+    assert told("running", "answered") == of(answered)
+    assert told("completed", "answered") != of(done, answered)
 
 
 @pytest.mark.parametrize(("table", "column"), LEFT_OUT)
 def test_ids_offsets_keys_and_signatures_do_not(table: str, column: str) -> None:
-    kind = NODE_TABLES[table].columns[column]
+    kind = BUILT_IN.nodes[table].columns[column]
     assert of(row_of(table)) == of(row_of(table, **{column: OTHER[kind][1]})) == of(row_of(table, **{column: None}))
 
 
 @pytest.mark.parametrize(("table", "column"), REFERENCES)
 def test_a_reference_counts_by_what_it_leads_to_whatever_its_id(table: str, column: str) -> None:
-    content = NODE_TABLES[table].content
+    content = BUILT_IN.nodes[table].content
     assert content is not None
     target = content.references[column]
-    target_content = NODE_TABLES[target].content
+    target_content = BUILT_IN.nodes[target].content
     assert target_content is not None
     name = target_content.data[0]
 
@@ -176,6 +201,43 @@ def test_a_node_that_is_not_there_is_corruption() -> None:
         of(node("Report", "r", case_id="case-1"))
     with pytest.raises(Corruption):
         of(node("Asset", "a"), edge("TARGETS", NodeKey("TestCase", "t"), NodeKey("Asset", "a")))
+
+
+# What a run declares.
+
+
+def objects(*rows: tuple[NodeKey | EdgeKey, Row]) -> str:
+    return content_digest(rows, TABLES)
+
+
+def test_an_object_counts_by_its_data_whatever_its_id_and_stamps() -> None:
+    said = objects(node("Company", "c-1", text="x", weight=0.1, version=1, retired=False))
+    assert said == objects(node("Company", "c-2", text="x", weight=0.1, version=1, retired=False, created_offset=9))
+    other: dict[str, Value] = {"text": "y", "weight": 0.2, "version": 2, "retired": True, "tags": ("t",), "count": 1}
+    for column, value in other.items():
+        row: dict[str, Value] = {"text": "x", "weight": 0.1, "version": 1, "retired": False, column: value}
+        assert objects(node("Company", "c-1", **row)) != said, column
+
+
+def test_an_object_counts_by_what_its_references_lead_to() -> None:
+    def asked(id: str, text: str) -> str:
+        return objects(node("Company", id, text=text), node("Question", "q", about=id))
+
+    assert asked("c-1", "one") == asked("c-2", "one")
+    assert asked("c-1", "one") != asked("c-1", "two")
+
+
+def test_a_declared_relation_counts_by_its_ends_and_its_data() -> None:
+    one, two = node("Company", "c-1", text="one"), node("Company", "c-2", text="two")
+
+    def cites(source: NodeKey, target: NodeKey, **values: Value) -> str:
+        return objects(one, two, edge("CITES", source, target, **values))
+
+    assert cites(one[0], two[0]) == cites(one[0], two[0], created_event="e", created_offset=9)
+    assert len({objects(one, two), cites(one[0], two[0]), cites(two[0], one[0])}) == 3
+    data: dict[str, Value] = {"weight": 0.5, "text": "t", "open": False, "tags": (), "count": 0}
+    for column, value in data.items():
+        assert cites(one[0], two[0], **{column: value}) != cites(one[0], two[0]), column
 
 
 def two_attempts(reviews: tuple[str, str]) -> str:

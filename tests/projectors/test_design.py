@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from forktrail_projectors.graph.schema import EDGE_TABLES, NODE_TABLES, STAMP_CHANGED, STAMP_CREATED
+from forktrail_projectors.graph.declared_tables import BUILT_IN
+from forktrail_projectors.graph.schema import STAMP_CHANGED, STAMP_CREATED
 
 DESIGN = (Path(__file__).parents[2] / "projectors" / "DESIGN.md").read_text()
 
 
 def test_every_table_stands_in_the_design_with_its_columns() -> None:
-    for table in NODE_TABLES.values():
+    for table in BUILT_IN.nodes.values():
         own = [name for name in table.columns if not (table.domain and name in STAMP_CREATED | STAMP_CHANGED)]
         assert f"| {table.name} | {', '.join(own)} |\n" in DESIGN
 
 
 def test_every_relation_stands_in_the_design_with_its_ends() -> None:
-    for joins in EDGE_TABLES.values():
+    for joins in BUILT_IN.edges.values():
         if joins.name == "PRODUCED":
-            domain = {name for name, table in NODE_TABLES.items() if table.domain}
+            domain = {name for name, table in BUILT_IN.nodes.items() if table.domain}
             assert {target for _, target in joins.pairs} == domain
             assert "| PRODUCED | Event → every domain node that it made |\n" in DESIGN
         else:

@@ -13,13 +13,28 @@ from forktrail_projectors.graph.bulk import build_graph
 from forktrail_projectors.graph.cypher import CypherGraph
 from forktrail_projectors.graph.engine import database_files
 from forktrail_projectors.graph.memory import MemoryGraph
-from forktrail_projectors.graph.schema import EDGE_TABLES, NODE_TABLES, ColumnType
+from forktrail_projectors.graph.schema import ColumnType
 from forktrail_projectors.graph.session import Session
 from forktrail_projectors.state import Changes, EdgesKey, End, NodeId, NodeKey, Row, Value
 from forktrail_schemas.errors import Corruption, GraphError
-from support.rows import ENGINE, INTEGERS, LISTS, SEED, TEXTS, changes, content, cursor, edge, node, rows_of_every_value
+from support.declared import declarations, declared_tables
+from support.rows import (
+    DOUBLES,
+    ENGINE,
+    INTEGERS,
+    LISTS,
+    SEED,
+    TEXTS,
+    changes,
+    content,
+    cursor,
+    edge,
+    node,
+    rows_of_every_value,
+)
 
 ENDS: tuple[End, End] = ("source", "target")
+TABLES = declared_tables()
 
 
 @pytest.fixture(params=["copied", "copied or committed"], autouse=True)
@@ -39,7 +54,8 @@ def loaded(tmp_path: Path, graph: MemoryGraph) -> CypherGraph:
 
 
 def id_of(table: str, number: int) -> NodeId:
-    return number if NODE_TABLES[table].columns[NODE_TABLES[table].key] is ColumnType.INT64 else f"{table}-{number}"
+    columns = TABLES.nodes[table].columns
+    return number if columns[TABLES.nodes[table].key] is ColumnType.INT64 else f"{table}-{number}"
 
 
 def full_row(columns: dict[str, ColumnType], number: int) -> dict[str, Value]:
@@ -47,6 +63,7 @@ def full_row(columns: dict[str, ColumnType], number: int) -> dict[str, Value]:
     values: dict[ColumnType, Sequence[Value]] = {
         ColumnType.STRING: (*TEXTS[:-1], None),
         ColumnType.INT64: (*INTEGERS, None),
+        ColumnType.DOUBLE: (*DOUBLES, None),
         ColumnType.BOOL: (True, False, None),
         ColumnType.STRINGS: (*LISTS, None),
     }
@@ -57,14 +74,14 @@ def full_row(columns: dict[str, ColumnType], number: int) -> dict[str, Value]:
 
 def graph_of_everything() -> MemoryGraph:
     """Rows in every node table and relations between every pair that a table joins, with odd values in all columns."""
-    made = Changes()
-    nodes: dict[str, list[NodeKey]] = {}
-    for name, table in NODE_TABLES.items():
-        for number in range(30):
-            key, _ = node(name, id_of(name, number))
+    made = declarations()
+    nodes: dict[str, list[NodeKey]] = {"Type": list(made.nodes) * 10}
+    for name, table in TABLES.nodes.items():
+        for number in range(30 if name != "Type" else 0):  # rows of Type mean tables
+            key = NodeKey(name, id_of(name, number))
             nodes.setdefault(name, []).append(key)
             made.put_node(key, None, full_row(table.columns, number) | {table.key: key.id})
-    for name, joins in EDGE_TABLES.items():
+    for name, joins in TABLES.edges.items():
         for source, target in joins.pairs:
             for number in range(40):
                 ends = nodes[source][number * 7 % 30], nodes[target][number * number % 30]
@@ -96,7 +113,7 @@ def test_a_loaded_graph_answers_and_takes_commits_like_one_that_was_committed(tm
     keys = [key for key in content(expected) if isinstance(key, NodeKey)]
     at_ends = [
         EdgesKey(name, end, NodeKey(pair[place], id_of(pair[place], number)))
-        for name, joins in EDGE_TABLES.items()
+        for name, joins in TABLES.edges.items()
         for pair in joins.pairs
         for place, end in enumerate(ENDS)
         for number in range(30)

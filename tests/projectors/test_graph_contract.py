@@ -13,6 +13,7 @@ import pytest
 from forktrail_projectors.graph import writes
 from forktrail_projectors.graph.checks import check_rows
 from forktrail_projectors.graph.cypher import CypherGraph
+from forktrail_projectors.graph.declared_tables import BUILT_IN
 from forktrail_projectors.graph.protocol import Graph
 from forktrail_projectors.state import Changes, EdgeKey, EdgesKey, End, NodeKey, Overlay, Row, Value, edge_order
 from forktrail_schemas.errors import GraphError, GraphUnavailable
@@ -271,11 +272,11 @@ def test_a_faulty_batch_writes_nothing_and_the_next_one_is_fine(
 @pytest.mark.parametrize("fault", MISSHAPEN)
 def test_a_row_that_breaks_its_table_is_refused(fault: str) -> None:
     with pytest.raises(GraphError):
-        check_rows(MISSHAPEN[fault])
+        check_rows(MISSHAPEN[fault], BUILT_IN)
 
 
 def test_rows_that_fit_their_tables_are_let_through() -> None:
-    check_rows(changes(*rows_of_every_value(), edges=(OLD_EDGE,)))
+    check_rows(changes(*rows_of_every_value(), edges=(OLD_EDGE,)), BUILT_IN)
 
 
 def test_a_faulty_batch_leaves_nothing_in_the_file(tmp_path: Path) -> None:

@@ -18,10 +18,10 @@ import pytest
 
 from forktrail_projectors.graph import cypher
 from forktrail_projectors.graph.cypher import CypherGraph
+from forktrail_projectors.graph.declared_tables import BUILT_IN
 from forktrail_projectors.graph.engine import database_files
 from forktrail_projectors.graph.memory import MemoryGraph
 from forktrail_projectors.graph.protocol import Cursor, Graph
-from forktrail_projectors.graph.schema import NODE_TABLES
 from forktrail_projectors.state import Changes, NodeKey, Value
 from forktrail_schemas.errors import GraphUnavailable
 
@@ -38,8 +38,8 @@ def batch(graph: Graph, first: int) -> tuple[Changes, Cursor]:
     def put(table: str, key: str | int, **values: Value) -> NodeKey:
         node = NodeKey(table, key)
         before = graph.nodes([node]).get(node)
-        blank: dict[str, Value] = dict.fromkeys(NODE_TABLES[table].columns)
-        made.put_node(node, before, {**(before or blank), NODE_TABLES[table].key: key, **values})
+        blank: dict[str, Value] = dict.fromkeys(BUILT_IN.nodes[table].columns)
+        made.put_node(node, before, {**(before or blank), BUILT_IN.nodes[table].key: key, **values})
         return node
 
     case = put("Case", f"case-{first}", status="open", depth=first)

@@ -9,6 +9,7 @@ import pytest
 
 from forktrail_projectors.graph import cursor_table, reads
 from forktrail_projectors.graph.cypher import CypherGraph
+from forktrail_projectors.graph.declared_tables import BUILT_IN
 from forktrail_projectors.state import Changes, EdgesKey, NodeKey, Value
 from forktrail_schemas.errors import GraphError
 from support.rows import ENGINE, changes, content, cursor, edge, node
@@ -67,11 +68,11 @@ def test_reads_by_key_scan_no_node_table(engine_graph: CypherGraph) -> None:
     def plan(statement: str, **parameters: Value) -> str:
         return str(engine_graph.query(f"EXPLAIN {statement}", parameters).rows[0][0])
 
-    assert "PRIMARY_KEY_SCAN_NODE_TABLE" in plan(reads.select_node("Case"), key="c")
-    many = plan(reads.select_nodes("Case"), keys=("a", "b"))
+    assert "PRIMARY_KEY_SCAN_NODE_TABLE" in plan(reads.select_node(BUILT_IN.nodes["Case"]), key="c")
+    many = plan(reads.select_nodes(BUILT_IN.nodes["Case"]), keys=("a", "b"))
     assert "QUERY_PRIMARY_KEY_LOOKUP" in many
     assert "SCAN_NODE_TABLE" not in many
-    for statement in reads.select_edges("CAUSED", "source", "Event"):
+    for statement in reads.select_edges("CAUSED", (("Event", "Event"),), "source", "Event"):
         assert "PRIMARY_KEY_SCAN_NODE_TABLE" in plan(statement, key=1)
-    for statement in reads.select_edges_of_many("PRODUCED", "target", "Case"):
+    for statement in reads.select_edges_of_many("PRODUCED", (("Event", "Case"),), "target", "Case"):
         assert "QUERY_PRIMARY_KEY_LOOKUP" in plan(statement, keys=("a", "b"))

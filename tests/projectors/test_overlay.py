@@ -4,6 +4,7 @@ from collections.abc import Collection
 
 import pytest
 
+from forktrail_projectors.graph.declared_tables import BUILT_IN
 from forktrail_projectors.state import (
     EdgeKey,
     EdgesKey,
@@ -28,6 +29,8 @@ class Source:
         self._edges = edges
         self.asked: list[NodeKey | EdgesKey] = []
 
+    tables = BUILT_IN
+
     def node(self, table: str, id: NodeId) -> Row | None:
         return self.nodes([NodeKey(table, id)]).get(NodeKey(table, id))
 
@@ -38,6 +41,9 @@ class Source:
     def edges(self, keys: Collection[EdgesKey]) -> dict[EdgesKey, tuple[EdgeKey, ...]]:
         self.asked += keys
         return {key: tuple(edge for edge in self._edges if _at(edge, key)) for key in keys}
+
+    def edge(self, key: EdgeKey) -> Row | None:
+        return {} if key in self._edges else None
 
 
 def _at(edge: EdgeKey, key: EdgesKey) -> bool:
@@ -142,3 +148,36 @@ def test_a_flush_forgets_the_changes_and_keeps_the_rows() -> None:
     assert not overlay.changes
     overlay.put_node(CASE, {"status": "2"})
     assert overlay.changes.nodes == {CASE: NodeChange({"status": "1"}, {"status": "2"})}
+
+
+def test_a_relation_that_is_removed_is_gone_from_both_its_ends_before_and_after_they_are_read() -> None:
+    other = EdgeKey("ATTEMPTS", NodeKey("Case", "d"), TEST)
+    overlay = Overlay(Source({}, [ATTEMPT, other]))
+    assert overlay.neighbours("ATTEMPTS", "target", TEST) == (CASE, other.source)
+    overlay.remove_edge(ATTEMPT, {})
+    assert overlay.neighbours("ATTEMPTS", "target", TEST) == (other.source,)
+    assert overlay.neighbours("ATTEMPTS", "source", CASE) == ()
+    assert overlay.edge(ATTEMPT) is None
+    assert overlay.edge(other) == {}
+
+
+def test_a_relation_made_and_removed_in_one_batch_leaves_no_change() -> None:
+    overlay = Overlay(Source())
+    overlay.put_edge(*ATTEMPT, {"created_offset": 3})
+    assert overlay.edge(ATTEMPT) == {"created_offset": 3}
+    overlay.remove_edge(ATTEMPT, {"created_offset": 3})
+    assert overlay.edge(ATTEMPT) is None
+    assert not overlay.changes
+
+
+def test_a_relation_removed_and_made_anew_is_a_change_of_its_row() -> None:
+    overlay = Overlay(Source({}, [ATTEMPT]))
+    overlay.remove_edge(ATTEMPT, {"created_offset": 1})
+    overlay.put_edge(*ATTEMPT, {"created_offset": 9})
+    tables, ends = ("ATTEMPTS", "Case", "TestCase"), ("c", "t")
+    assert overlay.changes.parted == {tables: {ends: {"created_offset": 1}}}
+    assert overlay.changes.joined == {tables: {ends: {"created_offset": 9}}}
+    assert overlay.edge(ATTEMPT) == {"created_offset": 9}
+    overlay.remove_edge(ATTEMPT, {"created_offset": 9})
+    assert overlay.changes.parted == {tables: {ends: {"created_offset": 1}}}
+    assert not overlay.changes.joined

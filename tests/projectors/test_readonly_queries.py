@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from forktrail_projectors.graph.cypher import CypherGraph
+from forktrail_projectors.graph.declared_tables import BUILT_IN
 from forktrail_projectors.graph.protocol import Cursor
-from forktrail_projectors.graph.readonly import check_read_only
-from forktrail_projectors.graph.schema import NODE_TABLES
+from forktrail_projectors.graph.readonly import check_read_only, parameters_of, words_of
 from forktrail_projectors.state import Changes, EdgeKey, NodeChange, NodeId, NodeKey, Row, Value
 from forktrail_schemas.errors import GraphError, GraphUnavailable, InvalidInput
 
@@ -21,8 +21,8 @@ ENGINE = os.environ.get("FORKTRAIL_GRAPH_ENGINE", "ladybug")
 
 
 def node(table: str, key: NodeId, **values: Value) -> tuple[NodeKey, NodeChange]:
-    blank: dict[str, Value] = dict.fromkeys(NODE_TABLES[table].columns)
-    return NodeKey(table, key), NodeChange(None, {**blank, NODE_TABLES[table].key: key, **values})
+    blank: dict[str, Value] = dict.fromkeys(BUILT_IN.nodes[table].columns)
+    return NodeKey(table, key), NodeChange(None, {**blank, BUILT_IN.nodes[table].key: key, **values})
 
 
 def cursor(next_offset: int) -> Cursor:
@@ -321,7 +321,7 @@ def test_values_are_fit_for_json(unchanged: CypherGraph) -> None:
 def test_a_node_of_several_tables_has_the_columns_of_its_own(unchanged: CypherGraph) -> None:
     ((found,),) = answers(unchanged, "MATCH (n) WHERE n.id = 'c1' RETURN n")
     assert isinstance(found, dict)
-    assert list(found) == ["_label", *NODE_TABLES["Case"].columns]
+    assert list(found) == ["_label", *BUILT_IN.nodes["Case"].columns]
 
 
 def test_a_path_is_its_nodes_and_relations(unchanged: CypherGraph) -> None:
@@ -332,7 +332,7 @@ def test_a_path_is_its_nodes_and_relations(unchanged: CypherGraph) -> None:
 
 
 def test_every_table_can_be_asked_for_before_it_has_rows(unchanged: CypherGraph) -> None:
-    for table in NODE_TABLES:
+    for table in BUILT_IN.nodes:
         assert answers(unchanged, f"MATCH (n:`{table}`) RETURN count(*)") in ([(0,)], [(1,)])
 
 
@@ -459,3 +459,20 @@ def test_the_engines_complaint_is_whole_and_one_line(statement: str, said: str, 
         unchanged.query(statement)
     assert refused.value.message.endswith(said)
     assert refused.value.message.isprintable()
+
+
+def test_the_parameters_of_a_statement_come_once_in_the_order_of_their_use() -> None:
+    cypher = 'MATCH (n {id: $b}) WHERE n.x = $a OR n.y = $b AND n.t <> \'$c\' AND n.`$d` = "\\"$e" RETURN $a'
+    assert parameters_of(cypher) == ("b", "a")
+    assert parameters_of("RETURN 1") == ()
+
+
+def test_the_words_of_a_statement_are_those_outside_texts_and_backticks() -> None:
+    assert words_of("match (n:`Order`) return n.text, 'order by', $limit") == {"MATCH", "N", "RETURN", "TEXT"}
+
+
+@pytest.mark.parametrize("cypher", ["RETURN 1 // $a", "RETURN /* $a */ 1", "RETURN '$a"])
+def test_what_cannot_be_cut_into_tokens_has_neither(cypher: str) -> None:
+    for told in (parameters_of, words_of):
+        with pytest.raises(InvalidInput):
+            told(cypher)

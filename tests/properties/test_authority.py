@@ -39,6 +39,10 @@ class Keys:
         elif isinstance(event, events.KeyRevoked):
             self.revoked.add(event.key_id)
 
+    def workers(self) -> set[str]:
+        """The keys that may sign for a worker."""
+        return {id for id, roles in self.roles.items() if "worker" in roles} - self.revoked
+
     def _register(self, public_key: str, holder: tuple[str, str], roles: set[str]) -> None:
         raw = bytes.fromhex(public_key)
         id = hashlib.sha256(raw).hexdigest()
@@ -73,13 +77,21 @@ def test_a_valid_event_is_signed_as_its_type_asks_by_a_key_that_speaks_for_its_a
         if isinstance(event, events.RunOpened):
             keys.add(event)
         envelope = envelope_of(record)
+        working = event.ROLE == "worker" or event.meta.execution is not None
         if envelope is None:
-            assert event.ROLE is None
+            assert event.ROLE in (None, "worker")
+            assert not (working and keys.workers())
         else:
             assert envelope["payloadType"] == "application/avro"
             signer = check(keys, envelope, record.value or b"")
-            assert keys.holders[signer] == (event.meta.actor.kind, event.meta.actor.id)
+            # What a behavior says is signed by whoever worked on it.
+            behaves = event.meta.execution is not None and event.meta.actor.kind == "behavior"
+            assert (behaves and "worker" in keys.roles[signer]) or keys.holders[signer] == (
+                event.meta.actor.kind,
+                event.meta.actor.id,
+            )
             assert event.ROLE is None or event.ROLE in keys.roles[signer]
+            assert not (working and keys.workers()) or "worker" in keys.roles[signer]
         if not isinstance(event, events.RunOpened):
             keys.add(event)
 

@@ -167,6 +167,10 @@ def test_what_is_used_of_a_budget_is_what_was_done(moves: list[Move]) -> None:
             "cause-depth": max(counted, default=0),
             "events": None,  # the log's length says it
         }
+        for name, cls in (("model-calls", events.ModelRequested), ("tool-calls", events.ToolRequested)):
+            asked = sum(verdict.kind == "valid" and verdict.type == cls.TYPE for verdict in tale.verdicts)
+            if asked or name in ledger.limits:
+                used[name] = asked
         assert {name: row["used"] for name, row in budgets.items()} == used
         assert {name: row["limit"] for name, row in budgets.items()} == {name: ledger.limits.get(name) for name in used}
 

@@ -7,7 +7,7 @@ import random
 from forktrail_projectors.record import Verdict
 from forktrail_projectors.rules.reasons import IN_WORDS
 from forktrail_schemas.events import EVENT_TYPES
-from support.moves import FLAWS, STEPS, chance_stream
+from support.moves import BEGINNINGS, FLAWS, STEPS, chance_stream
 from support.tale import Tale
 
 # No log leads to it: ids follow from hashes of event ids (test_fold.py refuses one by hand).
@@ -35,7 +35,7 @@ def test_the_streams_hold_every_event_type_valid_and_every_reason() -> None:
     assert not types, "no stream holds a valid one of these"
     assert not reasons, "no stream leads to these"
     assert depths >= {0, 1, 2}
-    assert steps == STEPS.keys() - {"skip", "settle"}
+    assert steps == STEPS.keys() - {"skip", "settle", *BEGINNINGS}
     assert flaws == {"", *FLAWS}
 
 

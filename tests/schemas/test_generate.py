@@ -7,9 +7,18 @@ from typing import Any
 import pytest
 
 from forktrail_schemas.events import EARLIER_VERSIONS, EVENT_TYPES
-from forktrail_schemas.generate import AVSC, SHARED, _Module, current_files, earlier_files, generated_files, main
+from forktrail_schemas.generate import (
+    AVSC,
+    EVENT_FAMILIES,
+    SHARED,
+    _Module,
+    current_files,
+    earlier_files,
+    generated_files,
+    main,
+)
 
-CURRENT_FILES = sorted(path for family in ("log", "evidence") for path in current_files(AVSC / family))
+CURRENT_FILES = sorted(path for family in EVENT_FAMILIES for path in current_files(AVSC / family))
 EVENT_FILES = [*CURRENT_FILES, *earlier_files(AVSC)]
 
 
@@ -36,7 +45,7 @@ def test_every_copy_of_a_shared_record_is_the_shared_one(shared: str) -> None:
     original = json.loads((AVSC / SHARED / f"{shared}.avsc").read_text())
     copies = [copy for path in EVENT_FILES for copy in records_named(json.loads(path.read_text()), shared)]
     assert copies == [original] * len(copies)
-    assert len(copies) == {"Meta": len(EVENT_FILES), "BlobRef": 2}[shared]
+    assert len(copies) == {"Meta": len(EVENT_FILES), "BlobRef": 5}[shared]
 
 
 @pytest.mark.parametrize("path", EVENT_FILES, ids=lambda path: str(path.stem))
@@ -105,11 +114,42 @@ SIGNED_BY = {
         "BudgetSet",
         "SchemaDeclared",
         "TestRegistered",
+        "TypeDeclared",
+        "BehaviorRegistered",
     },
-    "operator": {"ApprovalDecided", "RevisionAdvanced", "RetryRequested", "FindingWithdrawn"},
+    "operator": {
+        "ApprovalDecided",
+        "RevisionAdvanced",
+        "RetryRequested",
+        "FindingWithdrawn",
+        "ExecutionCancelled",
+        "EffectResolved",
+    },
+    "worker": {
+        "WorkerClaimed",
+        "BehaviorStarted",
+        "BehaviorCompleted",
+        "BehaviorFailed",
+        "ModelRequested",
+        "ModelResponded",
+        "ToolRequested",
+        "ToolResponded",
+        "TimerSet",
+        "TimerFired",
+        "ApprovalRequested",
+    },
     "reviewer": {"ReviewDecided"},
     "runner": {"TestStarted", "ObservationRecorded"},
-    None: {"ReportFiled", "TestProposed", "GoalSet"},
+    None: {
+        "ReportFiled",
+        "TestProposed",
+        "GoalSet",
+        "ObjectCreated",
+        "ObjectPatched",
+        "ObjectRetired",
+        "RelationCreated",
+        "RelationRetired",
+    },
 }
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from forktrail_schemas import events
 from forktrail_schemas.catalog import schema_of
 from forktrail_schemas.errors import EventUnreadable, InvalidEvent
 from forktrail_schemas.events import (
@@ -292,10 +293,26 @@ def test_a_value_that_the_codec_would_coerce_or_drop_is_refused_on_building(
     assert caught.value.code == "invalid_event"
 
 
+_ANSWER = {"answer", "blob", "cost_micros"}
+WITH_DEFAULT: dict[type[Event], set[str]] = {
+    events.RunOpened: {"registry"},
+    events.BudgetSet: {"limit"},
+    events.TestProposed: {"as_of"},
+    events.ReportFiled: {"details"},
+    events.TypeDeclared: {"references", "sources", "targets", "personal"},
+    events.BehaviorRegistered: {"emits"},
+    events.BehaviorStarted: {"inputs"},
+    events.ObjectPatched: {"expected_version"},
+    events.ToolRequested: {"idempotency_key"},
+    events.ModelResponded: {*_ANSWER, "input_tokens", "output_tokens"},
+    events.ToolResponded: _ANSWER,
+    events.EffectResolved: {"answer"},
+}
+
+
 @every_type
 def test_every_field_is_asked_for(cls: type[Event]) -> None:
-    with_default = {"registry", "limit", "as_of", "details"}
-    for name in SAMPLES[cls].keys() - with_default:
+    for name in SAMPLES[cls].keys() - WITH_DEFAULT.get(cls, set()):
         fields = sample(cls)
         del fields[name]
         with pytest.raises(InvalidEvent, match=name):

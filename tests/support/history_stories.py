@@ -15,6 +15,7 @@ from forktrail_schemas.events import RunAnnounced
 from forktrail_schemas.events.base import Event
 from forktrail_schemas.signatures import SigningKey
 from forktrail_schemas.wire import HEADER_BYTES, build, encode
+from support.agent_stories import tell_objects, tell_work
 from support.flaws import unchecked
 from support.foreign import ForeignSchema, broken_goal, fields_of, later_goal, other_type
 from support.refused_authority import with_header, with_signature
@@ -333,6 +334,16 @@ def declared(story: Story) -> None:
     assert story.tell(story.event(events.ReportFiled, **said)).valid
 
 
+def objects(story: Story) -> None:
+    """Declared types, their objects and relations, and what is refused of them."""
+    tell_objects(story, _Refuser(story))
+
+
+def work(story: Story) -> None:
+    """A worker, executions and what they ask for, and what is refused of them."""
+    tell_work(story, _Refuser(story))
+
+
 def _declaration(story: Story, text: str, fingerprint: str | None = None) -> LogRecord:
     own = fingerprint or ForeignSchema(text).fingerprint
     return by_admin(story, events.SchemaDeclared, fingerprint=own, text=text)
@@ -343,5 +354,7 @@ STORIES: dict[str, Telling] = {
     "declared": Telling("records under declared schemas, and a report in version 2", declared),
     "demo": Telling("what `forktrail demo` plays", demo),
     "every-type": Telling("each event type, valid, as schemas of version 1 wrote it", every_type),
+    "objects": Telling("declared types, their objects and relations, and what is refused of them", objects),
     "refusals": Telling("every reason that a log can lead to", refusals),
+    "work": Telling("a worker, executions and what they ask for, and what is refused of them", work),
 }

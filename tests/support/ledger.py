@@ -81,6 +81,8 @@ class Ledger:
         elif isinstance(event, events.TestProposed):
             self._open(event, offset, event.test_id, frozenset(event.finding_ids))
         elif isinstance(event, events.ApprovalDecided):
+            if event.subject.kind == "request":
+                return  # an execution asked for it
             self.cases[event.subject.id].decision = event
         elif isinstance(event, events.TestStarted):
             self.cases[event.case_id].started = event

@@ -40,6 +40,22 @@ STEPS: dict[str, int] = {
     "declare": 8,
     "foreign": 8,
     "copy": 15,
+    "model": 10,  # types and objects, in several moves
+    "type": 6,
+    "object": 25,
+    "patch": 15,
+    "retire": 6,
+    "relate": 15,
+    "unrelate": 6,
+    "employ": 10,  # a behavior, a worker and an execution, in several moves
+    "behavior": 4,
+    "claim": 4,
+    "begin": 20,
+    "emit": 15,
+    "ask": 30,
+    "answer": 40,
+    "resolve": 8,
+    "end": 8,
     "open": 2,
     "close": 1,
 }
@@ -89,6 +105,12 @@ class Move(NamedTuple):
         return f"Move({self.step!r}{numbers}{f', flaw={self.flaw!r}' if self.flaw else ''})"
 
 
+# Steps that stand for several, without which most others of their kind would be refused.
+BEGINNINGS: dict[str, tuple[Move, ...]] = {
+    "model": (*[Move("type")] * 3, Move("object"), Move("object", 1), Move("relate"), Move("relate", 1)),
+    "employ": (Move("behavior"), Move("claim"), Move("goal"), Move("begin"), Move("ask")),
+}
+
 # A run with its staff and two more keys, and two chains of three tests each, the last of which rests on both others:
 # most streams begin so, or all that they tell is refused.
 OPENING: tuple[Move, ...] = (
@@ -132,6 +154,8 @@ def _part(move: Move) -> tuple[Move, ...]:
     if move.step == "settle":
         # Five right steps make a review, if no open case comes between; an odd `b` proposes where there is support.
         return (Move("go_on", move.a, 1, 0),) * 5
+    if move.step in BEGINNINGS:
+        return BEGINNINGS[move.step]
     return (move,)
 
 

@@ -23,12 +23,14 @@ STAFF = (
     Person(REVIEWER, "ravi", "human", ("reviewer",)),
     Person(RUNNER, "runner-1", "service", ("runner",)),
 )
-# Who may come later: another runner, the operator as a reviewer, a machine in a person's roles, a second admin.
+# Who may come later: another runner, the operator as a reviewer, a machine in a person's roles, a second admin, and a
+# worker.
 GUESTS = (
     Person(fixed_key(6), "runner-2", "service", ("runner",)),
     Person(fixed_key(7), "olga", "human", ("reviewer",)),
     Person(fixed_key(8), "bot", "agent", ("operator", "reviewer")),
     Person(fixed_key(9), "adam", "human", ("admin", "operator")),
+    Person(fixed_key(10), "worker-1", "service", ("worker",)),
 )
 NOBODY = Person(STRANGER, "stranger", "human", ())
 

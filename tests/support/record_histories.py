@@ -69,7 +69,7 @@ def folded(history: History) -> tuple[Rows, Fold]:
         fold_version=FOLD_VERSION,
         log_sha256=history.log_sha256(),
         state_digest=projector.state_digest,
-        content_digest=content_digest(rows.items()),
+        content_digest=content_digest(rows.items(), graph.tables),
         verdicts=dict(sorted(Counter(verdict.kind for verdict in verdicts).items())),
         changed=[],
     )

@@ -13,7 +13,7 @@ from support.story import ADMIN, HOLDERS, OPERATOR, STRANGER, Story
 LOG: list[Refusal] = []
 
 
-def by_admin(story: Story, cls: type[Event], **fields: Any) -> LogRecord:
+def by_admin(story: Story, cls: type[Event], /, **fields: Any) -> LogRecord:
     """A record signed by the admin."""
     return story.record(story.event(cls, HOLDERS[ADMIN.key_id], **fields), ADMIN)
 

@@ -10,9 +10,11 @@ from pathlib import Path
 from forktrail_projectors.graph.cypher import CypherGraph
 from forktrail_projectors.graph.memory import MemoryGraph
 from forktrail_projectors.graph.protocol import Cursor, Graph
-from forktrail_projectors.graph.schema import EDGE_TABLES, NODE_TABLES
 from forktrail_projectors.state import Changes, EdgeKey, NodeChange, NodeId, NodeKey, Row, Value
+from support.declared import declared_tables
 
+# The tables of a graph that has committed `support.declared.declarations`.
+TABLES = declared_tables()
 ENGINE = os.environ.get("FORKTRAIL_GRAPH_ENGINE", "ladybug")
 SEED = int(os.environ.get("FORKTRAIL_TEST_SEED") or random.randrange(2**32))
 GRAPHS = ("memory", f"{ENGINE} on disk", f"{ENGINE} in memory")
@@ -33,19 +35,20 @@ TEXTS = (
 # kuzu 0.11.3 turns -2**63 into 0 at a CHECKPOINT.
 LEAST = -(2**63) + 1 if ENGINE == "kuzu" else -(2**63)
 INTEGERS = (0, 1, -1, 127, 128, -129, 2**31, -(2**31) - 1, 2**53 + 1, 2**63 - 1, LEAST)
+DOUBLES = (0.0, 0.1, -1.5, 1e300, -1e-300, 5e-324, 1.7976931348623157e308, float(2**53), 1 / 3)
 LISTS: tuple[tuple[str, ...], ...] = ((), ("",), ("a",), ("it's", "[x, y]", "1", "", "a,b", '"'), ("\u754c", "null"))
 
 
 def node(table: str, id: NodeId, **values: Value) -> tuple[NodeKey, Row]:
     """A key and a whole row: the values given, null elsewhere."""
-    columns = NODE_TABLES[table].columns
+    columns = TABLES.nodes[table].columns
     assert values.keys() <= columns.keys()
-    return NodeKey(table, id), dict.fromkeys(columns) | {NODE_TABLES[table].key: id} | values
+    return NodeKey(table, id), dict.fromkeys(columns) | {TABLES.nodes[table].key: id} | values
 
 
 def edge(table: str, source: NodeKey, target: NodeKey, **values: Value) -> tuple[EdgeKey, Row]:
     """A key and a whole row: the values given, null elsewhere."""
-    return EdgeKey(table, source, target), dict.fromkeys(EDGE_TABLES[table].columns) | values
+    return EdgeKey(table, source, target), dict.fromkeys(TABLES.edges[table].columns) | values
 
 
 def changes(

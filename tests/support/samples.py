@@ -9,6 +9,8 @@ from forktrail_schemas.events.base import Event
 
 EVENT_ID = "017f22e2-79b0-7cc3-98c4-dc0c0c07398f"
 CASE_ID = "case-0123456789abcdef0123"
+CLAIM_ID = "claim-0123456789abcdef0123"
+CALL_ID = "call-0123456789abcdef0123"
 DIGEST = "ab" * 32
 
 
@@ -35,6 +37,17 @@ def meta(**changes: Any) -> dict[str, Any]:
 
 
 BLOB = {"sha256": DIGEST, "size": 70_000, "media_type": "application/json"}
+
+CLAIM = {"object_type": "Claim", "object_id": CLAIM_ID}
+SUPPORTS = {
+    "relation_type": "SUPPORTS",
+    "source_type": "Document",
+    "source_id": "document-0123456789abcdef0123",
+    "target_type": "Claim",
+    "target_id": CLAIM_ID,
+}
+ASKED = {"name": "questions", "request": '{"tool":"questions"}', "request_sha256": DIGEST}
+ANSWERED = {"call_id": CALL_ID, "outcome": "ok", "answer": "[1,2.5]", "blob": BLOB, "error": "", "cost_micros": 30}
 
 SAMPLES: dict[type[Event], dict[str, Any]] = {
     events.RunOpened: {"goal": "look", "revision": "r1", "admin_public_key": DIGEST, "registry": BLOB},
@@ -91,6 +104,47 @@ SAMPLES: dict[type[Event], dict[str, Any]] = {
     events.RevisionAdvanced: {"from_revision": "r1", "to_revision": "r2", "reason": "fixed"},
     events.RetryRequested: {"case_id": CASE_ID, "reason": "service was down"},
     events.FindingWithdrawn: {"finding_id": "finding-0123456789abcdef0123", "reason": "wrong"},
+    events.TypeDeclared: {
+        "name": "Claim",
+        "kind": "object",
+        "json_schema": '{"type":"object","properties":{"about":{"type":"string"},"text":{"type":"string"}}}',
+        "references": [{"property": "about", "object_type": "Company"}],
+        "sources": ["Claim"],
+        "targets": ["Company"],
+        "personal": ["text"],
+    },
+    events.BehaviorRegistered: {
+        "name": "ask",
+        "version": "1",
+        "code_sha256": DIGEST,
+        "subscriptions": '[{"on":"ObjectCreated"}]',
+        "emits": ["Claim"],
+    },
+    events.ObjectCreated: {"object_type": "Claim", "object_id": CLAIM_ID, "data": '{"text":"a"}'},
+    events.ObjectPatched: {**CLAIM, "data": '{"text":null}', "expected_version": 3},
+    events.ObjectRetired: {**CLAIM, "reason": "wrong"},
+    events.RelationCreated: {**SUPPORTS, "data": '{"weight":0.5}'},
+    events.RelationRetired: {**SUPPORTS, "reason": "no longer"},
+    events.WorkerClaimed: {"worker": "worker-1", "epoch": 3},
+    events.BehaviorStarted: {
+        "epoch": 3,
+        "trigger": EVENT_ID,
+        "inputs": [
+            {"name": "known", "rows": '[{"id":"a"}]', "blob": None},
+            {"name": "more", "rows": "null", "blob": BLOB},
+        ],
+    },
+    events.BehaviorCompleted: {"epoch": 3},
+    events.BehaviorFailed: {"epoch": 3, "error_type": "ValueError", "message": "no such thing"},
+    events.ModelRequested: {"epoch": 3, **ASKED},
+    events.ToolRequested: {"epoch": 3, **ASKED, "side_effects": "write", "idempotency_key": "once"},
+    events.ModelResponded: {**ANSWERED, "input_tokens": 10, "output_tokens": 20},
+    events.ToolResponded: ANSWERED,
+    events.TimerSet: {"epoch": 3, "due_at": 1_700_000_000_000_002},
+    events.TimerFired: {"call_id": CALL_ID},
+    events.ApprovalRequested: {"epoch": 3, "title": "Send it?", "details": "to all"},
+    events.ExecutionCancelled: {"execution_id": EVENT_ID, "reason": "stuck"},
+    events.EffectResolved: {"call_id": CALL_ID, "outcome": "ok", "answer": '{"sent":true}', "reason": "it was sent"},
 }
 
 

@@ -59,6 +59,7 @@ class Story:
         cls: type[E],
         actor: str = "rita",
         kind: str = "human",
+        /,
         *,
         event_id: str | None = None,
         causes: Sequence[str] = (),
@@ -96,7 +97,7 @@ class Story:
         """Write an event and fold it."""
         return self.append(self.record(event, key))
 
-    def signed(self, cls: type[E], key: SigningKey, kind: str = "human", **fields: Any) -> tuple[E, Verdict]:
+    def signed(self, cls: type[E], key: SigningKey, kind: str = "human", /, **fields: Any) -> tuple[E, Verdict]:
         """Write an event signed by a key, in its holder's name."""
         event = self.event(cls, HOLDERS[key.key_id], kind, **fields)
         return event, self.tell(event, key)

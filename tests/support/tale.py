@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any
 
 from forktrail_projectors.graph.protocol import Graph
 from forktrail_projectors.receipts import Statement, sign_receipt
@@ -14,15 +14,17 @@ from forktrail_projectors.state import NodeKey, Row
 from forktrail_schemas import events
 from forktrail_schemas.catalog import schema_of
 from forktrail_schemas.events.base import Event
+from forktrail_schemas.events.shared import Meta
 from forktrail_schemas.ids import derived_id
+from forktrail_schemas.wire import build
+from support.draft import Draft, pick
 from support.flaws import flawed
 from support.foreign import ForeignSchema, broken_goal, fields_of, later_goal, other_type
 from support.moves import Move
 from support.people import GUESTS, NOBODY, STAFF, Person, person_of
 from support.refused_evidence import NO_CASE, NO_FINDING
 from support.story import ADMIN, EVIDENCE, EVIDENCE_SHA256, Story
-
-T = TypeVar("T")
+from support.tale_work import WorkSteps
 
 # Tests stand in tiers, each of which enables what the next requires.
 TIERS = 3
@@ -34,15 +36,6 @@ OUTCOMES = (*["reproduced"] * 5, "not_reproduced", "inconclusive", "inconclusive
 LINES = ("", "look here", "süß, 世界 and 🙂")
 TEXTS = (*LINES, 'it\'s "quoted"\n\\')
 NEXT_STEP = {"proposed": "decide", "approved": "start", "running": "observe", "observed": "review"}
-
-
-@dataclass(frozen=True)
-class Draft:
-    """An event to be written, and who signs it; None where nobody needs to."""
-
-    cls: type[Event]
-    signer: Person | None
-    fields: dict[str, Any]
 
 
 class Tale(Story):
@@ -91,6 +84,8 @@ class Tale(Story):
             "advance": self._advance,
             "copy": self._copy,
         }
+        self._work = WorkSteps(self)
+        self._steps |= self._work.steps
         for move in moves:
             self.take(move)
 
@@ -106,17 +101,19 @@ class Tale(Story):
 
     # What there is.
 
-    def _node(self, table: str, id: str) -> Row | None:
+    def node(self, table: str, id: str) -> Row | None:
+        """A row of the graph, if it is there."""
         key = NodeKey(table, id)
         return self.graph.nodes([key]).get(key)
 
     @property
     def _revision(self) -> str:
-        run = self._node("Run", "run")
+        run = self.node("Run", "run")
         return str(run["active_revision"]) if run else "r1"
 
     def _learn(self, draft: Draft, verdict: Verdict) -> None:
         """Remember what a valid event made."""
+        self._work.learn(draft, verdict)
         fields = draft.fields
         if draft.cls is events.RunOpened:
             self._people.append(person_of(str(fields["admin_public_key"])))
@@ -130,20 +127,24 @@ class Tale(Story):
             self._declared.append(ForeignSchema(fields["text"]))
         for made, kind, table in ((self._cases, "case", "Case"), (self.findings, "finding", "Finding")):
             id = derived_id(kind, verdict.event_id)
-            if self._node(table, id) is not None:
+            if self.node(table, id) is not None:
                 made.append(id)
 
     def _a_case(self, move: Move) -> str:
-        return _pick(self._cases[::-1], move.a) or NO_CASE
+        return pick(self._cases[::-1], move.a) or NO_CASE
 
     def _somebody(self, number: int) -> Person | None:
         """Mostly nobody: who may say what needs no signature, but may sign it."""
-        return _pick(self._people, number // 4) if number % 4 == 3 else None
+        return pick(self._people, number // 4) if number % 4 == 3 else None
+
+    def in_role(self, role: str) -> Person | None:
+        """Somebody with a registered key of the role, if there is one."""
+        return next((person for person in self._people if role in person.roles), None)
 
     def _in_role(self, role: str, number: int) -> Person:
         """Somebody with a registered key of the role, mostly the first; else whom the role was meant for."""
         able = [person for person in self._people if role in person.roles]
-        chosen = _pick(able, number // 4) if number % 4 == 3 else _pick(able, 0)
+        chosen = pick(able, number // 4) if number % 4 == 3 else pick(able, 0)
         return chosen or next(person for person in STAFF if role in person.roles)
 
     def _by_admin(self, cls: type[Event], **fields: Any) -> Draft:
@@ -155,7 +156,7 @@ class Tale(Story):
     # The log itself.
 
     def _open(self, move: Move) -> Draft:
-        admin = _pick([STAFF[0], NOBODY], move.a // 16) or NOBODY
+        admin = pick([STAFF[0], NOBODY], move.a // 16) or NOBODY
         fields = {"goal": TEXTS[move.b % 4], "revision": "r1", "admin_public_key": admin.key.public_key}
         return Draft(events.RunOpened, admin, fields)
 
@@ -164,7 +165,7 @@ class Tale(Story):
         return self._by_admin(events.SettingChanged, name=name, value=("true", "false", "maybe")[move.a % 3])
 
     def _budget(self, move: Move) -> Draft:
-        name = _pick((*EVIDENCE_BUDGETS, *BUDGETS, "coffee"), move.a)
+        name = pick((*EVIDENCE_BUDGETS, *BUDGETS, "coffee"), move.a)
         if name == EVENTS:
             name, limit = (EVENTS, 10 * move.b) if self._addresses else (CASES, None)
         else:
@@ -172,7 +173,7 @@ class Tale(Story):
         return self._by_admin(events.BudgetSet, name=name, limit=limit)
 
     def _declare(self, move: Move) -> Draft:
-        schema = _pick(FOREIGN, move.a) or FOREIGN[0]
+        schema = pick(FOREIGN, move.a) or FOREIGN[0]
         fields = {"fingerprint": schema.fingerprint, "text": schema.text}
         wrong: dict[int, dict[str, str]] = {
             5: {"text": "{"},
@@ -184,7 +185,7 @@ class Tale(Story):
     def _foreign(self, move: Move) -> Draft | LogRecord:
         """A value written under a schema that the run may have declared."""
         goal = self.event(events.GoalSet, text=TEXTS[move.b % 4])
-        schema = _pick(self._declared, move.a) if move.b % 4 else _pick(FOREIGN, move.a)
+        schema = pick(self._declared, move.a) if move.b % 4 else pick(FOREIGN, move.a)
         schema = schema or FOREIGN[0]
         fields = {"percent": move.b} if '"percent"' in schema.text else fields_of(goal, links=["x"])
         if schema == BROKEN:
@@ -194,14 +195,14 @@ class Tale(Story):
     def _key(self, move: Move) -> Draft:
         known = {person.key.key_id for person in self._people}
         new = [person for person in (*STAFF[1:], *GUESTS) if person.key.key_id not in known]
-        person = _pick(new, move.a // 2) if move.a % 8 < 7 and new else _pick(STAFF, move.a)
+        person = pick(new, move.a // 2) if move.a % 8 < 7 and new else pick(STAFF, move.a)
         assert person is not None
         key_id = ADMIN.key_id if move.c % 8 == 6 else person.key.key_id
         fields = {"key_id": key_id, "public_key": person.key.public_key, "holder": person.name}
         return self._by_admin(events.KeyRegistered, **fields, holder_kind=person.kind, roles=person.roles)
 
     def _revoke(self, move: Move) -> Draft:
-        person = _pick(self._people[4:] if move.a % 4 else self._people, move.b) or NOBODY
+        person = pick(self._people[4:] if move.a % 4 else self._people, move.b) or NOBODY
         return self._by_admin(events.KeyRevoked, key_id=person.key.key_id, reason="lost")
 
     def _register(self, move: Move) -> Draft:
@@ -238,7 +239,7 @@ class Tale(Story):
 
     def _report(self, move: Move) -> Draft:
         roots = [test for test, (requires, _) in self._tests.items() if not requires] or [*self._tests]
-        test = _pick([*self._tests], move.a) if move.b % 4 == 3 else _pick(roots, move.a)
+        test = pick([*self._tests], move.a) if move.b % 4 == 3 else pick(roots, move.a)
         fields = {"test_id": test if test and move.c < 60 else "nowhere", "summary": LINES[move.c % 3]}
         return Draft(events.ReportFiled, self._somebody(move.b // 4), fields)
 
@@ -246,12 +247,12 @@ class Tale(Story):
         current = self._current()
         provided = {capability for enables in current.values() for capability in enables}
         ready = [test for test, (requires, _) in self._tests.items() if requires and requires <= provided]
-        test = _pick(ready if ready and move.b % 4 < 3 else [*self._tests], move.a) or "nowhere"
+        test = pick(ready if ready and move.b % 4 < 3 else [*self._tests], move.a) or "nowhere"
         requires = self._tests.get(test, (set(), set()))[0]
         findings = [id for id, enables in current.items() if enables & requires]
         if move.b % 8 == 7:
             findings = [*self.findings[move.c % 3 :], *([NO_FINDING] if move.c % 8 == 7 else ())]
-        run = self._node("Run", "run")
+        run = self.node("Run", "run")
         opened = int(str(run["last_case_offset"])) if run else -1
         as_of = (None, len(self.records), max(0, opened), opened + 1)[move.c % 4] if self._addresses else None
         revision = "r1" if move.c % 16 == 15 else self._revision
@@ -264,7 +265,7 @@ class Tale(Story):
         open_cases = [row for row in rows if row["status"] in NEXT_STEP and not row["retried"]]
         # What waits to be approved or run in a revision that is over can't go on.
         going = [row for row in open_cases if row["revision"] == self._revision or (row["approval"] and row["runner"])]
-        row = _pick(going, move.a // 4)
+        row = pick(going, move.a // 4)
         if row is None:
             return self._propose(move) if self._current() and move.b % 2 else self._report(move)
         step = {"decide": self._decide, "start": self._start, "observe": self._observe, "review": self._review}
@@ -276,18 +277,18 @@ class Tale(Story):
         return self._by_operator(events.ApprovalDecided, move.c, subject=subject, decision=decision, reason="")
 
     def _start(self, case_id: str, move: Move) -> Draft:
-        case = self._node("Case", case_id)
+        case = self.node("Case", case_id)
         approval = case["approval"] if case and move.b % 8 < 7 else None
         fields = {"case_id": case_id, "approval_id": approval or "approval-00000000000000000000"}
         return Draft(events.TestStarted, self._in_role("runner", move.c), fields)
 
     def _observe(self, case_id: str, move: Move) -> Draft:
-        case = self._node("Case", case_id) or {}
+        case = self.node("Case", case_id) or {}
         test_id, revision = str(case.get("test", "t0")), str(case.get("revision", "r1"))
         runner = self._runner_of(case, move)
         outcome = OUTCOMES[move.b % len(OUTCOMES)]
         statement = Statement(EVIDENCE_SHA256, case_id, test_id, revision, outcome)
-        test = self._node("TestCase", test_id)
+        test = self.node("TestCase", test_id)
         allowed = int(str(test["requests_max"])) if test else 0
         fields: dict[str, Any] = {
             "case_id": case_id,
@@ -318,7 +319,7 @@ class Tale(Story):
         return took[0] if took and move.a % 8 < 7 else self._in_role("runner", move.a)
 
     def _review(self, case_id: str, move: Move) -> Draft:
-        case = self._node("Case", case_id)
+        case = self.node("Case", case_id)
         observation = case["observation"] if case and move.a % 16 < 15 else None
         fields = {
             "case_id": case_id,
@@ -331,12 +332,12 @@ class Tale(Story):
     def _retry(self, move: Move) -> Draft:
         rows = [self.row("Case", id) for id in self._cases[::-1]]
         stuck = [row["id"] for row in rows if row["outcome"] == "inconclusive" or row["status"] == "running"]
-        case_id = _pick(stuck, move.a) if move.b % 4 < 3 else None
+        case_id = pick(stuck, move.a) if move.b % 4 < 3 else None
         fields = {"case_id": case_id or self._a_case(move), "reason": "again"}
         return self._by_operator(events.RetryRequested, move.c, **fields)
 
     def _withdraw(self, move: Move) -> Draft:
-        finding = _pick(self.findings, move.a) if move.b % 8 < 7 else None
+        finding = pick(self.findings, move.a) if move.b % 8 < 7 else None
         return self._by_operator(events.FindingWithdrawn, move.c, finding_id=finding or NO_FINDING, reason="was wrong")
 
     def _advance(self, move: Move) -> Draft:
@@ -347,7 +348,7 @@ class Tale(Story):
 
     def _copy(self, move: Move) -> Draft | LogRecord:
         """An earlier record once more; where there is none, a goal."""
-        record = _pick(self.records[::-1], move.a)
+        record = pick(self.records[::-1], move.a)
         if record is None:
             return Draft(events.GoalSet, None, {"text": "first"})
         other_rim = replace(record, headers=record.headers[:2], key=None, timestamp_ms=move.c)
@@ -357,13 +358,13 @@ class Tale(Story):
 
     def _written(self, draft: Draft, move: Move) -> LogRecord:
         signer = draft.signer
-        name, kind = (signer.name, signer.kind) if signer else ("rita", "human")
+        name, kind = draft.actor or ((signer.name, signer.kind) if signer else ("rita", "human"))
         if move.flaw == "wrong_role":
-            signer = _pick(self._people, move.a + move.b + 1) or NOBODY
+            signer = pick(self._people, move.a + move.b + 1) or NOBODY
             name, kind = signer.name, signer.kind
         elif move.flaw == "borrowed_key":
-            signer = _pick(self._people, move.a + move.b + 1) or NOBODY
-        taken = _pick([verdict.event_id for verdict in self.verdicts if verdict.event_id], move.a)
+            signer = pick(self._people, move.a + move.b + 1) or NOBODY
+        taken = pick([verdict.event_id for verdict in self.verdicts if verdict.event_id], move.a)
         causes = [self.verdicts[-1 - move.c % len(self.verdicts)].event_id] if self.verdicts and move.c % 2 else []
         event = self.event(
             draft.cls,
@@ -373,13 +374,12 @@ class Tale(Story):
             causes=[cause for cause in causes if cause],
             **draft.fields,
         )
+        if draft.execution is not None:
+            meta = build(Meta, {**event.meta.model_dump(), "execution": draft.execution})
+            event = event.model_copy(update={"meta": meta})
         return flawed(self, event, signer.key if signer else None, move)
 
 
 def _without_case(move: Move) -> Move:
     """The same move without its choice of a case, so that a right step stays mostly right."""
     return move._replace(a=move.a // 4)
-
-
-def _pick(options: Sequence[T], number: int) -> T | None:
-    return options[number % len(options)] if options else None

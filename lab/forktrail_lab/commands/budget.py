@@ -8,7 +8,16 @@ from forktrail_lab.console.arguments import ADMIN_KEY, add_format, add_key, add_
 from forktrail_lab.console.output import note, print_result, print_rows
 from forktrail_lab.console.run_summary import BUDGET_COLUMNS, budget_rows, used_of_budget
 from forktrail_lab.console.session import open_session
-from forktrail_projectors.rules.log import BUDGETS, CASES, CAUSE_DEPTH, EVENTS, FINDING_DEPTH, HTTP_REQUESTS
+from forktrail_projectors.rules.log import (
+    BUDGETS,
+    CASES,
+    CAUSE_DEPTH,
+    EVENTS,
+    FINDING_DEPTH,
+    HTTP_REQUESTS,
+    MODEL_CALLS,
+    TOOL_CALLS,
+)
 from forktrail_schemas.errors import ExitCode, InvalidInput
 from forktrail_schemas.events import BudgetSet
 from forktrail_schemas.settings import Settings
@@ -22,6 +31,8 @@ FROM_NOW_ON = {
     HTTP_REQUESTS: "no test is started that sends a request",
     FINDING_DEPTH: "no case is opened that would lie deeper than the limit",
     EVENTS: "every further event but an admin's is refused (budget_exhausted)",
+    MODEL_CALLS: "no further model is asked",
+    TOOL_CALLS: "no further tool is called, but for queries of the graph",
     CAUSE_DEPTH: "every event with a longer chain of causes than the limit is refused, but an admin's",
 }
 LIMIT_DIGITS_MAX = 18  # within a signed 64-bit number
@@ -37,7 +48,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="name=limit",
         help=f"{CASES}: how many are opened; {HTTP_REQUESTS}: how many the tests may send; {EVENTS}: how long the log"
         f" gets; {FINDING_DEPTH}: how many findings may rest on one another, a root's depth being 0; {CAUSE_DEPTH}: how"
-        f" long a chain of events that led to one another; {UNLIMITED} lifts the limit; without any, all are shown",
+        f" long a chain of events that led to one another; {MODEL_CALLS}, {TOOL_CALLS}: how many behaviors may make;"
+        f" {UNLIMITED} lifts the limit; without any, all are shown",
     )
     add_key(parser, ADMIN_KEY)
     add_format(parser)

@@ -118,7 +118,7 @@ def _check_upgrade(arguments: argparse.Namespace, settings: Settings) -> int:
 def _content_digest(settings: Settings, facts: dict[str, object]) -> str:
     """Of the log up to where the graph stands, whoever owns that."""
     graph, _ = fold_in_memory(settings, str(facts["run"]), int(str(facts["next_offset"])))
-    return content_digest(graph.rows())
+    return content_digest(graph.rows(), graph.tables)
 
 
 def _facts(view: RunView) -> dict[str, object]:

@@ -61,7 +61,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare open, list, show and close."""
     actions = add_actions(parser, "open|list|show|close")
     opening = add_action(actions, "open", "open a run, or complete one that was not quite opened", OPEN_EXAMPLE)
-    opening.add_argument("--registry", type=Path, metavar="FILE", required=True, help="the tests, as a JSON file")
+    opening.add_argument(
+        "--registry", type=Path, metavar="FILE", help="the tests that may be run, as a JSON file (default: none)"
+    )
     opening.add_argument("--goal", metavar="TEXT", required=True, help="what the run is for")
     opening.add_argument("--run", type=run_id, metavar="ID", help="run id (default: a new one)")
     add_key(opening, ADMIN_KEY)
@@ -87,7 +89,7 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
 
 def _open(arguments: argparse.Namespace, settings: Settings) -> None:
     """Print the run id alone on stdout, for `RUN=$(…)`; all else goes to stderr."""
-    registry = load_registry(arguments.registry)
+    registry = load_registry(arguments.registry) if arguments.registry else None
     opening = Opening(
         run=arguments.run or new_run_id(),
         goal=arguments.goal,

@@ -1,4 +1,4 @@
-"""Cases and findings as people name them: by id, or by the first characters of one."""
+"""Cases, findings, calls and executions as people name them: by id, or by the first characters of one."""
 
 from __future__ import annotations
 
@@ -13,14 +13,25 @@ LISTED_MAX = 10
 
 @dataclass(frozen=True)
 class Kind:
-    """What can be named: its word, which begins its ids, and its table."""
+    """What can be named.
+
+    Attributes:
+        told: column that tells people which one it is.
+        prefix: what its ids begin with.
+        listing: command that lists them.
+    """
 
     word: str
     table: str
+    told: str
+    prefix: str
+    listing: str
 
 
-CASE = Kind("case", "Case")
-FINDING = Kind("finding", "Finding")
+CASE = Kind("case", "Case", "test", "case-", "case list")
+FINDING = Kind("finding", "Finding", "test", "finding-", "case list")
+CALL = Kind("call", "Call", "name", "call-", "approvals list")
+EXECUTION = Kind("execution", "Execution", "behavior", "", "executions list")
 
 
 def find_case(session: RunSession, name: str) -> Row:
@@ -41,6 +52,26 @@ def find_finding(session: RunSession, name: str) -> Row:
         InvalidInput: several do; they are listed.
     """
     return _find(session, FINDING, name)
+
+
+def find_call(session: RunSession, name: str) -> Row:
+    """The row of the one request of a behavior whose id is, or begins with, `name`; `call-` may be left out.
+
+    Raises:
+        NotFound: no request's does.
+        InvalidInput: several do; they are listed.
+    """
+    return _find(session, CALL, name)
+
+
+def find_execution(session: RunSession, name: str) -> Row:
+    """The row of the one execution whose id is, or begins with, `name`.
+
+    Raises:
+        NotFound: no execution's does.
+        InvalidInput: several do; they are listed.
+    """
+    return _find(session, EXECUTION, name)
 
 
 def observation_of(session: RunSession, case: Row) -> Row:
@@ -68,18 +99,19 @@ def last_event(session: RunSession, case: Row) -> str:
 
 
 def _find(session: RunSession, kind: Kind, name: str) -> Row:
-    run, prefix = session.projection.run, f"{kind.word}-"
+    run, prefix = session.projection.run, kind.prefix
     start = name if name.startswith(prefix) else prefix + name
-    if start == prefix:
+    if not name or start == prefix:
         raise InvalidInput(f"a {kind.word} has to be named by its id, or the first characters of it", run=run)
     found = session.query(
-        f"MATCH (n:`{kind.table}`) WHERE n.id STARTS WITH $start RETURN n.id, n.test ORDER BY n.id LIMIT $limit",
+        f"MATCH (n:`{kind.table}`) WHERE n.id STARTS WITH $start"
+        f" RETURN n.id, n.`{kind.told}` ORDER BY n.id LIMIT $limit",
         start=start,
         limit=LISTED_MAX + 1,
     ).rows
     if not found:
         raise NotFound(
-            f"{run} has no {kind.word} {name!r}", hint=f"`forktrail case list {run}` shows cases and findings", run=run
+            f"{run} has no {kind.word} {name!r}", hint=f"`forktrail {kind.listing} {run}` shows what there is", run=run
         )
     if len(found) > 1:
         listed = [f"{id} ({test})" for id, test in found[:LISTED_MAX]] + ["…"] * (len(found) > LISTED_MAX)

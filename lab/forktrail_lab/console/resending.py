@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from forktrail_lab.console.reading import event_of
-from forktrail_lab.console.signing import cure_of_key, key_fault
+from forktrail_lab.console.signing import cure_of_key, event_fault
 from forktrail_producers.keys import KeyStore
 from forktrail_producers.producer import RawHeaders
 from forktrail_projectors.dead_letters import Cure, cure_of
@@ -64,7 +64,7 @@ def check_signer(graph: GraphView, record: LogRecord, run: str, settings: Settin
     if not isinstance(event, Event) or isinstance(event, RunOpened) or signer is None:
         return
     actor = event.meta.actor.kind, event.meta.actor.id
-    fault = key_fault(graph, signer, event.ROLE, actor)
+    fault = event_fault(graph, signer, event)
     if fault is not None:
         raise InvalidInput(
             f"sent again it would be refused again: {in_words(fault.reason, fault.detail)}",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from forktrail_lab.console.output import time_text
 from forktrail_lab.console.session import RunSession
 from forktrail_projectors.rules.context import number, text
-from forktrail_projectors.rules.log import EVENTS, SETTINGS
+from forktrail_projectors.rules.log import BUDGETS, EVENTS, SETTINGS
 from forktrail_schemas.topics import run_topic
 
 KEY_COLUMNS = ("key_id", "holder", "kind", "roles", "revoked")
@@ -81,8 +81,11 @@ def setting_rows(session: RunSession) -> Rows:
 def budget_rows(session: RunSession) -> Rows:
     """Every budget with its limit (None: unlimited) and what is used of it; see BUDGET_COLUMNS."""
     length = _count(session, "MATCH (e:Event) RETURN count(*)")
-    rows = _rows(session, "MATCH (b:Budget) RETURN b.id, b.limit, b.used ORDER BY b.id")
-    return [(name, limit, length if name == EVENTS else used) for name, limit, used in rows]
+    rows = _rows(session, "MATCH (b:Budget) RETURN b.id, b.limit, b.used")
+    kept = {name: (limit, used) for name, limit, used in rows}
+    # Of some there is a row only once they are limited or used.
+    told = sorted((name, *kept.get(name, (None, 0))) for name in BUDGETS)
+    return [(name, limit, length if name == EVENTS else used) for name, limit, used in told]
 
 
 def used_of_budget(session: RunSession, name: str) -> int:

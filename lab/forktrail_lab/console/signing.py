@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from forktrail_projectors import authority
 from forktrail_projectors.rules.context import Refused
-from forktrail_projectors.state import NodeKey
+from forktrail_projectors.state import NodeKey, Row
 from forktrail_projectors.view import GraphView
+from forktrail_schemas.events.base import Event
 
 _KEYS_OF_HOLDER = """
 MATCH (k:`Key`) WHERE k.holder = $holder AND k.holder_kind = $kind AND NOT k.revoked
@@ -19,11 +20,21 @@ SERVICE_ROLES = frozenset(("runner", "sealer", "worker"))
 
 def key_fault(graph: GraphView, key_id: str, role: str | None, actor: tuple[str, str]) -> Refused | None:
     """Why the key may not sign this now; None where it may. See `authority.key_fault`."""
-    key = NodeKey("Key", key_id)
-    row = graph.nodes([key]).get(key)
+    row = _key(graph, key_id)
+    return Refused("unknown_key", key_id) if row is None else authority.key_fault(row, role, actor)
+
+
+def event_fault(graph: GraphView, key_id: str, event: Event) -> Refused | None:
+    """Why the key may not sign this event now; None where it may."""
+    row = _key(graph, key_id)
     if row is None:
         return Refused("unknown_key", key_id)
-    return authority.key_fault(row, role, actor)
+    return authority.key_fault(row, event.ROLE, authority.speaker(event, row))
+
+
+def _key(graph: GraphView, key_id: str) -> Row | None:
+    key = NodeKey("Key", key_id)
+    return graph.nodes([key]).get(key)
 
 
 def cure_of_key(graph: GraphView, run: str, role: str | None, actor: tuple[str, str]) -> str:

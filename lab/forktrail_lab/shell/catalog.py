@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from forktrail_projectors.graph.cursor_table import CURSOR_TABLE
+from forktrail_projectors.graph.declared_tables import BUILT_IN, PRODUCED
 from forktrail_projectors.graph.protocol import Table
-from forktrail_projectors.graph.schema import EDGE_TABLES, NODE_TABLES, EdgeTable, NodeTable
+from forktrail_projectors.graph.schema import CURSOR_TABLE, EdgeTable, NodeTable
 
 Ask = Callable[[str], Table]
 
@@ -76,13 +76,13 @@ class Catalog:
 def schema_catalog() -> Catalog:
     """What every graph has."""
     return Catalog(
-        {name: _label(table) for name, table in NODE_TABLES.items()},
-        {name: _relation(table) for name, table in EDGE_TABLES.items()},
+        {name: _label(table) for name, table in BUILT_IN.nodes.items()},
+        {name: _relation(table) for name, table in BUILT_IN.edges.items()},
     )
 
 
 def read_catalog(ask: Ask) -> Catalog:
-    """What a graph has: the schema's tables, and those that it made for a pack's types.
+    """What a graph has: the schema's tables, and those of the types that its run declared.
 
     Raises:
         ForktrailError: the graph doesn't answer.
@@ -94,9 +94,15 @@ def read_catalog(ask: Ask) -> Catalog:
         if kind == "NODE" and table not in labels and table != CURSOR_TABLE:
             labels[table] = Label(table, _columns(ask, table))
         if kind == "REL" and table not in relations:
-            ends = tuple((str(source), str(target)) for source, target in ask(_ENDS.format(name=table)).rows)
-            relations[table] = Relation(table, _columns(ask, table), ends)
+            relations[table] = Relation(table, _columns(ask, table), _ends(ask, table))
+        if kind == "REL" and table == PRODUCED:
+            # It also leads to each label that was declared.
+            relations[table] = replace(relations[table], pairs=_ends(ask, table))
     return Catalog(labels, relations)
+
+
+def _ends(ask: Ask, table: str) -> tuple[tuple[str, str], ...]:
+    return tuple((str(source), str(target)) for source, target in ask(_ENDS.format(name=table)).rows)
 
 
 def _columns(ask: Ask, table: str) -> dict[str, str]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from forktrail_lab.console.output import cell, printable, to_json
-from forktrail_projectors.graph.schema import NODE_TABLES
+from forktrail_projectors.graph.declared_tables import key_column
 
 # What the graph adds to a node, a relation and a path.
 LABEL, NODES, RELATIONS = "_label", "_nodes", "_rels"
@@ -37,7 +37,7 @@ def _mapping_text(value: Mapping[str, object]) -> str:
     if LABEL not in value:
         return "{" + ", ".join(f"{printable(name)}: {_inner(item)}" for name, item in value.items()) + "}"
     label = str(value[LABEL])
-    key = NODE_TABLES[label].key if label in NODE_TABLES else "id"
+    key = key_column(label)
     if key in value:
         return f"(:{printable(label)} {value_text(value[key])})"
     return f"[:{printable(label)}]"

@@ -62,6 +62,7 @@ def _arrow() -> tuple[Any, Mapping[ColumnType, Any]]:
     types = {
         ColumnType.STRING: text,
         ColumnType.INT64: arrow.int64(),
+        ColumnType.DOUBLE: arrow.float64(),
         ColumnType.BOOL: arrow.bool_(),
         ColumnType.STRINGS: arrow.list_(text),
     }

@@ -16,11 +16,12 @@ from typing import Any
 from forktrail_projectors.graph import reads
 from forktrail_projectors.graph.arrow import ArrowTable, same_rows, table_of
 from forktrail_projectors.graph.cursor_table import append_cursor, last_cursor
+from forktrail_projectors.graph.declared_tables import BUILT_IN, Tables, key_type
 from forktrail_projectors.graph.engine import open_database
 from forktrail_projectors.graph.memory import MemoryGraph
-from forktrail_projectors.graph.schema import EDGE_TABLES, NODE_TABLES, ColumnType
+from forktrail_projectors.graph.schema import EdgeTable, NodeTable
 from forktrail_projectors.graph.session import Session
-from forktrail_projectors.graph.tables import create_or_check_tables
+from forktrail_projectors.graph.tables import create_or_check_tables, new_tables
 from forktrail_projectors.graph.writes import edges_per_statement, quote, statements
 from forktrail_projectors.state import Changes, NodeId, NodeKey, Row, Value
 from forktrail_schemas.errors import Corruption
@@ -48,6 +49,7 @@ def build_graph(path: Path, engine: str, graph: MemoryGraph) -> None:
     """
     with _session(path, engine, read_only=False) as session:
         create_or_check_tables(session)
+        _make_declared(session, graph.tables)
         _write(session, engine, graph)
     with _session(path, engine, read_only=True) as session:
         _compare(session, graph)
@@ -62,32 +64,31 @@ def events_to_copy(engine: str) -> int:
 class _Nodes:
     """The rows of one node table."""
 
-    table: str
+    table: NodeTable
     rows: Sequence[tuple[Value, ...]]
 
     keys = 1
 
     def copy(self) -> str:
-        return f"COPY {quote(self.table)} FROM $rows"
+        return f"COPY {quote(self.table.name)} FROM $rows"
 
     def read(self) -> str:
         return reads.all_nodes(self.table)
 
     def arrow(self) -> ArrowTable:
-        return table_of(NODE_TABLES[self.table].columns, zip(*self.rows, strict=True))
+        return table_of(self.table.columns, zip(*self.rows, strict=True))
 
     def put_into(self, changes: Changes) -> None:
-        columns = NODE_TABLES[self.table].columns
         for values in self.rows:
-            row: Row = dict(zip(columns, values, strict=True))
-            changes.put_new_node(self.table, values[0], row)  # type: ignore[arg-type]  # the key
+            row: Row = dict(zip(self.table.columns, values, strict=True))
+            changes.put_new_node(self.table.name, values[0], row)  # type: ignore[arg-type]  # the key
 
 
 @dataclass(frozen=True)
 class _Edges:
     """The relations of one table between one pair of node tables."""
 
-    table: str
+    table: EdgeTable
     pair: tuple[str, str]
     sources: Sequence[NodeId]
     targets: Sequence[NodeId]
@@ -96,27 +97,34 @@ class _Edges:
     keys = 2
 
     def copy(self) -> str:
-        which = "" if len(EDGE_TABLES[self.table].pairs) == 1 else " (FROM='{}', TO='{}')".format(*self.pair)
-        return f"COPY {quote(self.table)} FROM $rows{which}"
+        which = "" if len(self.table.pairs) == 1 else " (FROM='{}', TO='{}')".format(*self.pair)
+        return f"COPY {quote(self.table.name)} FROM $rows{which}"
 
     def read(self) -> str:
         return reads.all_edges(self.table, *self.pair)
 
     def arrow(self) -> ArrowTable:
-        columns = EDGE_TABLES[self.table].columns
-        ends = {"from": _key_type(self.pair[0]), "to": _key_type(self.pair[1])}
+        columns = self.table.columns
+        ends = {"from": key_type(self.pair[0]), "to": key_type(self.pair[1])}
         return table_of(
             ends | columns, (self.sources, self.targets, *(zip(*self.rows, strict=True) if columns else ()))
         )
 
     def put_into(self, changes: Changes) -> None:
-        columns = EDGE_TABLES[self.table].columns
         for source, target, values in zip(self.sources, self.targets, self.rows, strict=True):
-            row = dict(zip(columns, values, strict=True))
-            changes.put_edge(self.table, NodeKey(self.pair[0], source), NodeKey(self.pair[1], target), row)
+            row = dict(zip(self.table.columns, values, strict=True))
+            changes.put_edge(self.table.name, NodeKey(self.pair[0], source), NodeKey(self.pair[1], target), row)
 
 
 _Part = _Nodes | _Edges
+
+
+def _make_declared(session: Session, tables: Tables) -> None:
+    """Make the tables of declared types, in one transaction."""
+    session.run("BEGIN TRANSACTION")
+    for definition in new_tables(BUILT_IN, tables):
+        session.run(definition)
+    session.run("COMMIT")
 
 
 def _write(session: Session, engine: str, graph: MemoryGraph) -> None:
@@ -128,7 +136,7 @@ def _write(session: Session, engine: str, graph: MemoryGraph) -> None:
     large = [part for part in parts if len(part.rows) >= ROWS_TO_COPY]
     _copy(session, [part for part in large if isinstance(part, _Nodes)])
     session.run("BEGIN TRANSACTION")
-    session.write(statements(small, edges_per_statement(engine)))
+    session.write(statements(small, edges_per_statement(engine), graph.tables))
     if (cursor := graph.cursor()) is not None:
         session.write(append_cursor(1, cursor))
     session.run("COMMIT")
@@ -154,21 +162,21 @@ def _compare(session: Session, graph: MemoryGraph) -> None:
         for part in _parts(graph):
             found = ahead.start(session.table, part.read())
             if not same_rows(part.arrow(), found.result(), part.keys):
-                raise Corruption(f"the graph's new file doesn't hold what was written to {part.table}")
+                raise Corruption(f"the graph's new file doesn't hold what was written to {part.table.name}")
     if last_cursor(session)[1] != graph.cursor():
         raise Corruption("the graph's new file doesn't hold the cursor that was written")
 
 
 def _parts(graph: MemoryGraph) -> Iterator[_Part]:
     """All that the graph holds."""
-    for name in NODE_TABLES:
+    for name, table in graph.tables.nodes.items():
         if rows := graph.node_values(name):
-            yield _Nodes(name, rows)
-    for name, joins in EDGE_TABLES.items():
+            yield _Nodes(table, rows)
+    for name, joins in graph.tables.edges.items():
         for pair in joins.pairs:
             sources, targets, rows = graph.edge_values(name, pair)
             if rows:
-                yield _Edges(name, pair, sources, targets, rows)
+                yield _Edges(joins, pair, sources, targets, rows)
 
 
 class _Ahead:
@@ -195,10 +203,6 @@ class _Ahead:
     def _wait(self) -> None:
         if self._last is not None:
             self._last.result()
-
-
-def _key_type(table: str) -> ColumnType:
-    return NODE_TABLES[table].columns[NODE_TABLES[table].key]
 
 
 @contextmanager

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from forktrail_projectors.graph.protocol import Cursor
+from forktrail_projectors.graph.schema import CURSOR_TABLE
 from forktrail_projectors.graph.session import Session
 from forktrail_projectors.graph.writes import Statement
 
-CURSOR_TABLE = "Cursor"
 CREATE_CURSOR_TABLE = (
     f"CREATE NODE TABLE {CURSOR_TABLE}(number INT64, topic_id STRING, next_offset INT64, record_hash STRING,"
     " frontier STRING[], accumulator STRING, fold_version INT64, PRIMARY KEY(number))"

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 from forktrail_projectors.graph import reads
 from forktrail_projectors.graph.checks import check_rows, edge_table, node_table
 from forktrail_projectors.graph.cursor_table import append_cursor, last_cursor
+from forktrail_projectors.graph.declared_tables import Tables
 from forktrail_projectors.graph.engine import (
     BUFFER_POOL_BYTES,
     DEFAULT_ENGINE,
@@ -22,9 +23,9 @@ from forktrail_projectors.graph.engine import (
 from forktrail_projectors.graph.parameters import check_values
 from forktrail_projectors.graph.protocol import Cursor, Table
 from forktrail_projectors.graph.readonly import check_read_only
-from forktrail_projectors.graph.schema import EDGE_TABLES, NODE_TABLES
+from forktrail_projectors.graph.schema import NodeTable
 from forktrail_projectors.graph.session import Session, Sessions
-from forktrail_projectors.graph.tables import create_or_check_tables
+from forktrail_projectors.graph.tables import create_or_check_tables, new_tables
 from forktrail_projectors.graph.writes import ROWS_PER_STATEMENT, changed_columns, edges_per_statement, statements
 from forktrail_projectors.state import Changes, EdgeKey, EdgesKey, End, NodeId, NodeKey, Row, Value, edge_order
 from forktrail_schemas.errors import GraphBusy, GraphError, GraphUnavailable
@@ -69,7 +70,7 @@ class CypherGraph:
         self._unusable = ""
         self._old_versions = 0
         self._rows_written, self._replan_at = 0, ROWS_BEFORE_REPLANNING
-        create_or_check_tables(self._session)
+        self.tables: Tables = create_or_check_tables(self._session)
         self._commits, self._cursor = last_cursor(self._session)
 
     @classmethod
@@ -131,14 +132,15 @@ class CypherGraph:
     def nodes(self, keys: Collection[NodeKey]) -> dict[NodeKey, Row]:
         """Whole rows of the nodes that exist: one lookup by primary key for each table asked for."""
         tables: defaultdict[str, dict[NodeId, None]] = defaultdict(dict)
-        for table, id in keys:
-            tables[table][id] = None
+        for name, id in keys:
+            tables[name][id] = None
         found: dict[NodeKey, Row] = {}
         with self._lock:
             self._refuse_if_unusable()
-            for table, ids in tables.items():
-                for values in self._select_nodes(node_table(table).name, list(ids)):
-                    found[NodeKey(table, values[0])] = reads.row(table, values)
+            for name, ids in tables.items():
+                table = node_table(self.tables, name)
+                for values in self._select_nodes(table, list(ids)):
+                    found[NodeKey(name, values[0])] = reads.row(table, values)
         return found
 
     def edges(self, keys: Collection[EdgesKey]) -> dict[EdgesKey, tuple[EdgeKey, ...]]:
@@ -151,7 +153,7 @@ class CypherGraph:
         for key in keys:
             if key not in found:
                 found[key] = []
-                kinds[edge_table(key.table).name, key.end, key.node.table].append(key.node.id)
+                kinds[edge_table(self.tables, key.table).name, key.end, key.node.table].append(key.node.id)
         with self._lock:
             self._refuse_if_unusable()
             for (table, end, node_table), ids in kinds.items():
@@ -160,6 +162,17 @@ class CypherGraph:
                     edge = EdgeKey(table, node, other) if end == "source" else EdgeKey(table, other, node)
                     found[EdgesKey(table, end, node)].append(edge)
         return {key: tuple(sorted(edges, key=edge_order)) for key, edges in found.items()}
+
+    def edge(self, key: EdgeKey) -> Row | None:
+        """The row of a relation, or None where there is none."""
+        table, pair = edge_table(self.tables, key.table), (key.source.table, key.target.table)
+        if pair not in table.pairs:
+            return None
+        with self._lock:
+            self._refuse_if_unusable()
+            statement = reads.select_edge(table, *pair)
+            found = self._session.run(statement, {"source": key.source.id, "target": key.target.id})
+        return reads.row(table, found[0] if table.columns else ()) if found else None
 
     def commit(self, changes: Changes, cursor: Cursor) -> None:
         """Write the changes and the cursor in one transaction.
@@ -172,7 +185,8 @@ class CypherGraph:
             self._refuse_if_unusable()
             if self._database.read_only:
                 raise GraphError("the graph was opened read-only", hint="open it for writing")
-            check_rows(changes)
+            tables = self._tables_after(changes)
+            check_rows(changes, tables)
             self._database.require_room()
             old_versions = _old_versions(changes)
             if self._old_versions + old_versions > OLD_VERSIONS_MAX:
@@ -180,12 +194,12 @@ class CypherGraph:
             number = self._commits + 1
             self._session.run("BEGIN TRANSACTION")
             try:
-                self._write(changes, cursor, number)
+                self._write(changes, cursor, number, tables)
             except BaseException:
                 self._roll_back()
                 raise
             self._end()
-            self._commits, self._cursor = number, cursor
+            self._commits, self._cursor, self.tables = number, cursor, tables
             self._old_versions += old_versions
             self._written(len(changes))
 
@@ -217,14 +231,15 @@ class CypherGraph:
         """Every node, then every relation, with whole rows, as of the commit before the first is taken."""
         self._refuse_if_unusable()
         with self._readers.one() as session:
-            for table in NODE_TABLES.values():
-                for values in session.stream(reads.all_nodes(table.name)):
-                    yield NodeKey(table.name, values[0]), reads.row(table.name, values)
-            for name, joins in EDGE_TABLES.items():
+            tables = self.tables
+            for table in tables.nodes.values():
+                for values in session.stream(reads.all_nodes(table)):
+                    yield NodeKey(table.name, values[0]), reads.row(table, values)
+            for name, joins in tables.edges.items():
                 for pair in joins.pairs:
-                    for source, target, *values in session.stream(reads.all_edges(name, *pair)):
+                    for source, target, *values in session.stream(reads.all_edges(joins, *pair)):
                         edge = EdgeKey(name, NodeKey(pair[0], source), NodeKey(pair[1], target))
-                        yield edge, reads.row(name, values)
+                        yield edge, reads.row(joins, values)
 
     def query(
         self,
@@ -255,7 +270,7 @@ class CypherGraph:
         check_values(cypher, given)
         check_read_only(cypher, given)
         with self._readers.one() as session, running(session.interrupt):
-            return session.answer(cypher, given, timeout_ms)
+            return session.answer(cypher, given, timeout_ms, self.tables)
 
     def close(self) -> None:
         """Release the file; further calls fail, closing twice is fine.
@@ -273,7 +288,7 @@ class CypherGraph:
             self._session.close()
             self._database.close()
 
-    def _select_nodes(self, table: str, ids: list[NodeId]) -> Iterator[list[Any]]:
+    def _select_nodes(self, table: NodeTable, ids: list[NodeId]) -> Iterator[list[Any]]:
         """The columns of the nodes that exist, the key first."""
         if len(ids) == 1:
             yield from self._session.run(reads.select_node(table), {"key": ids[0]})
@@ -286,19 +301,29 @@ class CypherGraph:
     ) -> Iterator[tuple[NodeId, NodeKey]]:
         """The nodes' ids, each with a node that a relation joins it to."""
         asked: list[tuple[str, dict[str, Any]]]
+        pairs = self.tables.edges[table].pairs
         if len(ids) < KEYS_AT_ONCE_MIN:
-            asked = [(one, {"key": id}) for one in reads.select_edges(table, end, node_table) for id in ids]
+            of_one = reads.select_edges(table, pairs, end, node_table)
+            asked = [(one, {"key": id}) for one in of_one for id in ids]
         else:
             chunks = [ids[start : start + ROWS_PER_STATEMENT] for start in range(0, len(ids), ROWS_PER_STATEMENT)]
-            of_many = reads.select_edges_of_many(table, end, node_table)
+            of_many = reads.select_edges_of_many(table, pairs, end, node_table)
             asked = [(many, {"keys": chunk}) for many in of_many for chunk in chunks]
         for statement, parameters in asked:
             for id, other_table, other in self._session.run(statement, parameters):
                 if other is not None:
                     yield id, NodeKey(other_table, other)
 
-    def _write(self, changes: Changes, cursor: Cursor, number: int) -> None:
-        self._session.write(statements(changes, edges_per_statement(self._database.engine)))
+    def _tables_after(self, changes: Changes) -> Tables:
+        """The tables that there are once the changes are written."""
+        types = changes.created.get("Type")
+        return self.tables.with_types(types.values()) if types else self.tables
+
+    def _write(self, changes: Changes, cursor: Cursor, number: int, tables: Tables) -> None:
+        if tables is not self.tables:
+            for definition in new_tables(self.tables, tables):
+                self._session.run(definition)
+        self._session.write(statements(changes, edges_per_statement(self._database.engine), tables))
         self._session.write(append_cursor(number, cursor))
 
     def _roll_back(self) -> None:

@@ -22,6 +22,8 @@ def check_values(cypher: str, parameters: Mapping[str, Value]) -> None:
         if isinstance(value, int):
             check_integer(f"${name}", value)
             continue
+        if isinstance(value, float):
+            continue
         for text in (value,) if isinstance(value, str) else value:
             _check_text(f"${name}", text)
 

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
+from forktrail_projectors.graph.declared_tables import Tables
 from forktrail_projectors.state import Changes, EdgeKey, EdgesKey, NodeId, NodeKey, Row, Value
 
 
@@ -49,6 +50,11 @@ class Graph(Protocol):
 
     prefetch_pays: ClassVar[bool]
 
+    @property
+    def tables(self) -> Tables:
+        """The tables that it has: the built-in ones, and those of the types that its run declared."""
+        ...
+
     def cursor(self) -> Cursor | None:
         """Where the graph stands; None before the first commit."""
         ...
@@ -63,6 +69,10 @@ class Graph(Protocol):
 
     def edges(self, keys: Collection[EdgesKey]) -> dict[EdgesKey, tuple[EdgeKey, ...]]:
         """The relations at each node's given end, sorted by `edge_order`; every key asked for is in the answer."""
+        ...
+
+    def edge(self, key: EdgeKey) -> Row | None:
+        """The row of a relation, or None where there is none."""
         ...
 
     def commit(self, changes: Changes, cursor: Cursor) -> None:

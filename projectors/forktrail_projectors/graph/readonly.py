@@ -106,6 +106,25 @@ def check_read_only(cypher: str, parameters: Collection[str] = ()) -> None:
         raise InvalidInput(fault, hint="give every parameter a value, and no other")
 
 
+def parameters_of(cypher: str) -> tuple[str, ...]:
+    """The names of a statement's parameters, each once, in the order of their first use.
+
+    Raises:
+        InvalidInput: it has a comment, or ends inside a text.
+    """
+    names = (token.text[1:] for token in _tokens(cypher) if token.kind == "parameter")
+    return tuple(dict.fromkeys(names))
+
+
+def words_of(cypher: str) -> frozenset[str]:
+    """The bare words of a statement in capitals: those outside texts and backticks.
+
+    Raises:
+        InvalidInput: it has a comment, or ends inside a text.
+    """
+    return frozenset(token.word for token in _tokens(cypher) if token.word)
+
+
 _END = _Token("end", "")
 
 

@@ -10,9 +10,13 @@ are the relations to it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
+from operator import itemgetter
+
+from forktrail_projectors.state import Row, Value
 
 
 class ColumnType(StrEnum):
@@ -20,9 +24,13 @@ class ColumnType(StrEnum):
 
     STRING = "STRING"
     INT64 = "INT64"
+    DOUBLE = "DOUBLE"
     BOOL = "BOOL"
     STRINGS = "STRING[]"
 
+
+# The graph's own, which no fold and no digest sees.
+CURSOR_TABLE = "Cursor"
 
 STAMP_CREATED = {"created_event": ColumnType.STRING, "created_offset": ColumnType.INT64}
 STAMP_CHANGED = {"changed_event": ColumnType.STRING, "changed_offset": ColumnType.INT64}
@@ -36,11 +44,17 @@ class Content:
         data: what the node says.
         references: columns that hold another node's id, and that node's table; its content stands in for the id.
         left_out: what differs between logs that came to the same conclusions: ids, offsets, times, keys, signatures.
+        only: a column and the values of it with which a row counts at all; None where every row does.
     """
 
     data: tuple[str, ...]
     references: Mapping[str, str]
     left_out: tuple[str, ...]
+    only: tuple[str, tuple[str, ...]] | None = None
+
+    def counts(self, row: Row) -> bool:
+        """Whether a row is part of what the log came to."""
+        return self.only is None or row[self.only[0]] in self.only[1]
 
 
 @dataclass(frozen=True)
@@ -61,14 +75,52 @@ class NodeTable:
     domain: bool
     content: Content | None = None
 
+    @cached_property
+    def list_columns(self) -> tuple[str, ...]:
+        """Names of the columns that hold lists."""
+        return tuple(name for name, kind in self.columns.items() if kind is ColumnType.STRINGS)
+
+    @cached_property
+    def values(self) -> Callable[[Row], tuple[Value, ...]]:
+        """Takes a row's values in column order."""
+        return values_in(self.columns)
+
+    @cached_property
+    def blank(self) -> Row:
+        """A row of nulls."""
+        return dict.fromkeys(self.columns)
+
 
 @dataclass(frozen=True)
 class EdgeTable:
-    """A relation table: the node tables it may join, as (from, to) pairs, and its columns."""
+    """A relation table.
+
+    Attributes:
+        pairs: the node tables it may join, as (from, to).
+        removable: whether relations of it may be removed; those of built-in tables never are.
+    """
 
     name: str
     pairs: tuple[tuple[str, str], ...]
     columns: dict[str, ColumnType]
+    removable: bool = False
+
+    @cached_property
+    def list_columns(self) -> tuple[str, ...]:
+        """Names of the columns that hold lists."""
+        return tuple(name for name, kind in self.columns.items() if kind is ColumnType.STRINGS)
+
+    @cached_property
+    def values(self) -> Callable[[Row], tuple[Value, ...]]:
+        """Takes a row's values in column order."""
+        return values_in(self.columns)
+
+
+def values_in(names: Mapping[str, object]) -> Callable[[Row], tuple[Value, ...]]:
+    """What takes the values of some columns from a row, in order."""
+    columns = tuple(names)
+    # itemgetter gives a bare value for one name and takes no fewer.
+    return itemgetter(*columns) if len(columns) > 1 else lambda row: tuple(row[name] for name in columns)
 
 
 def _strings(*names: str) -> dict[str, ColumnType]:
@@ -83,9 +135,11 @@ def _domain(name: str, columns: dict[str, ColumnType], content: Content | None) 
     return NodeTable(name, "id", _strings("id") | columns | STAMP_CREATED | STAMP_CHANGED, domain=True, content=content)
 
 
-def _content(data: str, *, left_out: str = "", **references: str) -> Content:
+def _content(
+    data: str, *, left_out: str = "", only: tuple[str, tuple[str, ...]] | None = None, **references: str
+) -> Content:
     """Columns by their names, separated by blanks; the stamps are always left out."""
-    return Content(tuple(data.split()), references, (*left_out.split(), *STAMP_CREATED, *STAMP_CHANGED))
+    return Content(tuple(data.split()), references, (*left_out.split(), *STAMP_CREATED, *STAMP_CHANGED), only)
 
 
 def _relation(name: str, *pairs: tuple[str, str]) -> EdgeTable:
@@ -105,6 +159,8 @@ _BOOKKEEPING = (
     ),
     # Event ids that are taken, by which event, and how deep it stands among its causes.
     NodeTable("Identity", "id", _strings("id") | _integers("offset", "depth"), domain=False),
+    # What a handler has fired for, so that it does once; `id` is a digest of behavior, handler and match.
+    NodeTable("Match", "id", _strings("id", "execution") | _integers("offset"), domain=False),
 )
 
 _DOMAIN = (
@@ -127,6 +183,53 @@ _DOMAIN = (
         "Key",
         _strings("holder", "holder_kind", "public_key") | {"roles": ColumnType.STRINGS, "revoked": ColumnType.BOOL},
         None,
+    ),
+    # Types of objects and relations that the run declared; what they make of the graph is `Tables.with_types`.
+    _domain(
+        "Type",
+        _strings("kind", "schema")
+        | dict.fromkeys(("references", "sources", "targets", "personal"), ColumnType.STRINGS),
+        None,
+    ),
+    # Behaviors are how a run came to its conclusions: the registration that reacts now, and every one that there was.
+    _domain(
+        "Behavior",
+        _strings("version", "code_sha256", "subscriptions")
+        | {"emits": ColumnType.STRINGS}
+        | _integers("registered_offset"),
+        None,
+    ),
+    _domain(
+        "BehaviorVersion",
+        _strings("behavior", "version", "code_sha256") | _integers("registered_offset", "superseded_offset"),
+        None,
+    ),
+    # One row: the claim that holds, and how many keys may sign for a worker.
+    _domain("Worker", _strings("worker") | _integers("epoch", "keys"), None),
+    _domain(
+        "Execution",
+        _strings("behavior", "version", "handler", "trigger")
+        | {"match": ColumnType.STRINGS}
+        | _strings("status", "error_type", "message"),
+        _content(
+            "behavior version handler status error_type message",
+            left_out="id trigger match",
+            only=("status", ("completed", "failed", "cancelled")),
+        ),
+    ),
+    _domain(
+        "Call",
+        _strings("execution", "path", "kind", "name", "request", "request_sha256", "status", "outcome", "answer")
+        | _strings("blob", "error")
+        | _integers("input_tokens", "output_tokens", "cost_micros")
+        | _strings("decided_by")
+        | _integers("due_at"),
+        _content(
+            "kind name request_sha256 status outcome answer blob error"
+            " input_tokens output_tokens cost_micros decided_by",
+            left_out="id execution path request due_at",  # what was asked is in its digest
+            only=("status", ("answered",)),
+        ),
     ),
     # A schema is what records were written in, not what they came to; so it has no content either.
     _domain("Schema", _strings("name", "sha256", "text"), None),
@@ -203,13 +306,15 @@ _EDGES = (
     _relation("OPENED", ("Report", "Case")),
     _relation("ATTEMPTS", ("Case", "TestCase")),
     _relation("RESTS_ON", ("Case", "Finding")),
-    _relation("DECIDES", ("Approval", "Case")),
+    _relation("DECIDES", ("Approval", "Case"), ("Approval", "Call")),
     _relation("OBSERVES", ("Observation", "Case")),
     _relation("REVIEWS", ("Review", "Observation")),
     _relation("ESTABLISHES", ("Review", "Finding")),
     _relation("FOUND_IN", ("Finding", "Case")),
     _relation("ENABLES", ("Finding", "Capability")),
+    _relation("TRIGGERED", ("Event", "Execution")),
+    _relation("ASKED", ("Execution", "Call")),
 )
 
-NODE_TABLES: dict[str, NodeTable] = {table.name: table for table in (*_BOOKKEEPING, *_DOMAIN)}
-EDGE_TABLES: dict[str, EdgeTable] = {table.name: table for table in _EDGES}
+BUILT_IN_NODES: dict[str, NodeTable] = {table.name: table for table in (*_BOOKKEEPING, *_DOMAIN)}
+BUILT_IN_EDGES: dict[str, EdgeTable] = {table.name: table for table in _EDGES}

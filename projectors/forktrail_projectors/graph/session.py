@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from forktrail_projectors.graph.arrow import ArrowTable
+from forktrail_projectors.graph.declared_tables import BUILT_IN, Tables
 from forktrail_projectors.graph.engine import Connection, Database, Plan, Result, engine_message
 from forktrail_projectors.graph.protocol import Table
 from forktrail_projectors.graph.reads import plain
@@ -116,8 +117,13 @@ class Session:
             while result.has_next():
                 yield from result.get_n(ROWS_PER_FETCH)
 
-    def answer(self, cypher: str, parameters: Mapping[str, Value], timeout_ms: int | None) -> Table:
+    def answer(
+        self, cypher: str, parameters: Mapping[str, Value], timeout_ms: int | None, tables: Tables = BUILT_IN
+    ) -> Table:
         """Run one statement of a user's; the transaction around it decides what it may do.
+
+        Args:
+            tables: the graph's, by which nodes and relations in the answer are told.
 
         Raises:
             InvalidInput: the engine blames the statement.
@@ -131,7 +137,7 @@ class Session:
             result = self._execute(cypher, given)
             try:
                 columns = tuple(_readable(name) for name in result.get_column_names())
-                return Table(columns, self._fetched(result, deadline))
+                return Table(columns, self._fetched(result, deadline, tables))
             finally:
                 result.close()
         except Exception as error:  # as above
@@ -207,13 +213,13 @@ class Session:
             raise GraphError("the engine took one statement for several")
         return result
 
-    def _fetched(self, result: Result, deadline: float | None) -> list[tuple[object, ...]]:
+    def _fetched(self, result: Result, deadline: float | None, tables: Tables) -> list[tuple[object, ...]]:
         """All rows of an answer, fit for JSON; millions take their time, and the engine's own limit is past by then."""
         rows: list[tuple[object, ...]] = []
         while result.has_next():
             if self._interrupted or (deadline is not None and time.monotonic() >= deadline):
                 raise out_of_time()
-            rows += [tuple(plain(value) for value in row) for row in result.get_n(ROWS_PER_FETCH)]
+            rows += [tuple(plain(value, tables) for value in row) for row in result.get_n(ROWS_PER_FETCH)]
         return rows
 
     def _plan(self, cypher: str, parameters: Mapping[str, Any]) -> Plan:

@@ -12,8 +12,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from forktrail_projectors.graph.cursor_table import CURSOR_TABLE
 from forktrail_projectors.graph.engine import Database, database_files, open_database
+from forktrail_projectors.graph.schema import CURSOR_TABLE
 from forktrail_projectors.graph.session import Session
 from forktrail_projectors.graph.writes import quote
 from forktrail_projectors.state import EdgeKey, NodeKey, Row

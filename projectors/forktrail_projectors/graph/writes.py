@@ -10,11 +10,12 @@ alone: of a list of lists that holds a null or an empty one, ladybug refuses the
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from forktrail_projectors.graph.arrow import ArrowTable, table_of
-from forktrail_projectors.graph.schema import EDGE_TABLES, NODE_TABLES, ColumnType
+from forktrail_projectors.graph.declared_tables import BUILT_IN, Tables, key_column, key_type
+from forktrail_projectors.graph.schema import ColumnType, EdgeTable, NodeTable
 from forktrail_projectors.state import Changes, EdgeKey, Ends, NodeChange, NodeId, NodeKey, Row, Value
 
 ROWS_PER_STATEMENT = 5_000
@@ -86,28 +87,36 @@ class _Input:
         return Statement(cypher, values, None, expected, complaint)
 
 
-def statements(changes: Changes, edges_per_statement: int = ROWS_PER_STATEMENT) -> Iterator[Statement]:
+def statements(
+    changes: Changes, edges_per_statement: int = ROWS_PER_STATEMENT, tables: Tables = BUILT_IN
+) -> Iterator[Statement]:
     """The statements that write the changes, in the order to run them; the changes have passed `check_rows`."""
-    for tables, joined in changes.joined.items():
-        new_sources, new_targets = (changes.created.get(table, {}) for table in tables[1:])
+    for ends, parted in changes.parted.items():
+        for source, target in parted:
+            yield _remove_edge(*ends, source, target)
+    for ends, joined in changes.joined.items():
+        new_sources, new_targets = (changes.created.get(table, {}) for table in ends[1:])
         for source, target in joined:
             if source not in new_sources and target not in new_targets:
-                yield _edge_must_be_new(*tables, source, target)
-    for table, created in changes.created.items():
-        for chunk in _chunks(list(created.values()), _list_columns(table), ROWS_PER_STATEMENT):
+                yield _edge_must_be_new(*ends, source, target)
+    for name, created in changes.created.items():
+        table = tables.nodes[name]
+        for chunk in _chunks(list(created.values()), table.list_columns, ROWS_PER_STATEMENT):
             yield _create_nodes(table, chunk)
-    for table, changed in changes.changed.items():
+    for name, changed in changes.changed.items():
+        table = tables.nodes[name]
         by_columns: defaultdict[tuple[str, ...], list[Row]] = defaultdict(list)
         for change in changed.values():
             if names := changed_columns(change):
                 by_columns[names].append(change.after)
         for names, rows in by_columns.items():
-            lists = [name for name in _list_columns(table) if name in names]
+            lists = [name for name in table.list_columns if name in names]
             for chunk in _chunks(rows, lists, ROWS_PER_STATEMENT):
                 yield _set_columns(table, names, chunk)
-    for tables, joined in changes.joined.items():
-        for part in _batches(list(joined.items()), edges_per_statement):
-            yield _create_edges(*tables, part)
+    for (name, *pair), joined in changes.joined.items():
+        kind = tables.edges[name]
+        for part in _edge_chunks(kind, list(joined.items()), edges_per_statement):
+            yield _create_edges(kind, pair[0], pair[1], part)
 
 
 def edges_per_statement(engine: str) -> int:
@@ -127,31 +136,33 @@ def quote(name: str) -> str:
     return f"`{name}`"
 
 
-def _create_nodes(table: str, rows: Sequence[Row]) -> Statement:
-    columns = NODE_TABLES[table].columns
+def _create_nodes(table: NodeTable, rows: Sequence[Row]) -> Statement:
+    columns = table.columns
     taken = _Input(len(rows), len(columns))
     values = taken.add_columns(columns, rows)
-    return taken.statement(f"{taken.start()}CREATE (:{quote(table)} {_map(values)})")
+    return taken.statement(f"{taken.start()}CREATE (:{quote(table.name)} {_map(values)})")
 
 
-def _set_columns(table: str, names: Sequence[str], rows: Sequence[Row]) -> Statement:
-    columns, key_column = NODE_TABLES[table].columns, NODE_TABLES[table].key
+def _set_columns(table: NodeTable, names: Sequence[str], rows: Sequence[Row]) -> Statement:
+    columns = table.columns
     taken = _Input(len(rows), 1 + len(names))
-    key = taken.add("key", columns[key_column], [row[key_column] for row in rows])
+    key = taken.add("key", columns[table.key], [row[table.key] for row in rows])
     values = taken.add_columns({name: columns[name] for name in names}, rows)
     start = taken.start()
     if taken.many:
         start, key = f"{start}WITH {_listed(taken.carried('key'), f'{key} AS k')} ", "k"
     assignments = ", ".join(f"n.{quote(name)} = {values.get(name, 'NULL')}" for name in names)
-    cypher = f"{start}{_match('n', table, key)} SET {assignments} RETURN count(*)"
-    return taken.statement(cypher, len(rows), f"a changed node of {table} does not exist")
+    cypher = f"{start}{_match('n', table.name, key)} SET {assignments} RETURN count(*)"
+    return taken.statement(cypher, len(rows), f"a changed node of {table.name} does not exist")
 
 
-def _create_edges(table: str, source_table: str, target_table: str, members: Sequence[tuple[Ends, Row]]) -> Statement:
-    columns = EDGE_TABLES[table].columns
+def _create_edges(
+    table: EdgeTable, source_table: str, target_table: str, members: Sequence[tuple[Ends, Row]]
+) -> Statement:
+    columns = table.columns
     taken = _Input(len(members), 2 + len(columns))
-    source = taken.add("source", _key_type(source_table), [ends[0] for ends, _ in members])
-    target = taken.add("target", _key_type(target_table), [ends[1] for ends, _ in members])
+    source = taken.add("source", key_type(source_table), [ends[0] for ends, _ in members])
+    target = taken.add("target", key_type(target_table), [ends[1] for ends, _ in members])
     values = taken.add_columns(columns, [row for _, row in members])
     start, between = taken.start(), ""
     if taken.many:
@@ -160,32 +171,57 @@ def _create_edges(table: str, source_table: str, target_table: str, members: Seq
         source, target, between = "s", "t", f"WITH {_listed(carried, 'a', 't')} "
     cypher = (
         f"{start}{_match('a', source_table, source)} {between}{_match('b', target_table, target)}"
-        f" CREATE (a)-[:{quote(table)} {_map(values)}]->(b) RETURN count(*)"
+        f" CREATE (a)-[:{quote(table.name)} {_map(values)}]->(b) RETURN count(*)"
     )
-    return taken.statement(cypher, len(members), f"an end of a new {table} does not exist")
+    return taken.statement(cypher, len(members), f"an end of a new {table.name} does not exist")
+
+
+def _remove_edge(table: str, source_table: str, target_table: str, source: NodeId, target: NodeId) -> Statement:
+    """One by one: many in one statement make the engine scan the table."""
+    cypher = f"{_one_edge(table, source_table, target_table)} DELETE e RETURN count(*)"
+    edge = EdgeKey(table, NodeKey(source_table, source), NodeKey(target_table, target))
+    return Statement(cypher, {"source": source, "target": target}, expected=1, complaint=f"{edge} does not exist")
 
 
 def _edge_must_be_new(table: str, source_table: str, target_table: str, source: NodeId, target: NodeId) -> Statement:
     """Needed only between two nodes that were there before; the engine would add a second relation without a word."""
-    source_key, target_key = NODE_TABLES[source_table].key, NODE_TABLES[target_table].key
-    cypher = (
-        f"MATCH (a:{quote(source_table)})-[:{quote(table)}]->(b:{quote(target_table)})"
-        f" WHERE a.{quote(source_key)} = $source AND b.{quote(target_key)} = $target RETURN count(*)"
-    )
+    cypher = f"{_one_edge(table, source_table, target_table)} RETURN count(*)"
     edge = EdgeKey(table, NodeKey(source_table, source), NodeKey(target_table, target))
     return Statement(cypher, {"source": source, "target": target}, expected=0, complaint=f"{edge} exists")
 
 
-def _list_columns(table: str) -> list[str]:
-    return [name for name, kind in NODE_TABLES[table].columns.items() if kind is ColumnType.STRINGS]
+def _one_edge(table: str, source_table: str, target_table: str) -> str:
+    """Matches the relation between `$source` and `$target`."""
+    return (
+        f"MATCH (a:{quote(source_table)})-[e:{quote(table)}]->(b:{quote(target_table)})"
+        f" WHERE a.{quote(key_column(source_table))} = $source AND b.{quote(key_column(target_table))} = $target"
+    )
 
 
 def _chunks(rows: Sequence[Row], lists: Sequence[str], size: int) -> Iterator[Sequence[Row]]:
     """Rows for one statement each; one that has a list goes alone."""
-    if lists:
-        yield from ([row] for row in rows if any(row[name] is not None for name in lists))
-        rows = [row for row in rows if all(row[name] is None for name in lists)]
-    yield from _batches(rows, size)
+    alone, together = _split(rows, lambda row: _has_list(row, lists))
+    yield from _batches(alone, 1)
+    yield from _batches(together, size)
+
+
+def _edge_chunks(
+    table: EdgeTable, members: Sequence[tuple[Ends, Row]], size: int
+) -> Iterator[Sequence[tuple[Ends, Row]]]:
+    """The same for relations."""
+    alone, together = _split(members, lambda member: _has_list(member[1], table.list_columns))
+    yield from _batches(alone, 1)
+    yield from _batches(together, size)
+
+
+def _has_list(row: Row, lists: Sequence[str]) -> bool:
+    return any(row[name] is not None for name in lists)
+
+
+def _split(items: Sequence[_Item], alone: Callable[[_Item], bool]) -> tuple[Sequence[_Item], Sequence[_Item]]:
+    """Those that go alone, and the others."""
+    apart = [item for item in items if alone(item)]
+    return apart, [item for item in items if not alone(item)] if apart else items
 
 
 def _batches(items: Sequence[_Item], size: int) -> Iterator[Sequence[_Item]]:
@@ -193,16 +229,12 @@ def _batches(items: Sequence[_Item], size: int) -> Iterator[Sequence[_Item]]:
         yield items[start : start + size]
 
 
-def _key_type(table: str) -> ColumnType:
-    return NODE_TABLES[table].columns[NODE_TABLES[table].key]
-
-
 def _listed(*names: str) -> str:
     return ", ".join(name for name in names if name)
 
 
 def _match(variable: str, table: str, key: str) -> str:
-    return f"MATCH ({variable}:{quote(table)}) WHERE {variable}.{quote(NODE_TABLES[table].key)} = {key}"
+    return f"MATCH ({variable}:{quote(table)}) WHERE {variable}.{quote(key_column(table))} = {key}"
 
 
 def _map(values: Mapping[str, str]) -> str:

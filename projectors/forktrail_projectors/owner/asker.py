@@ -133,11 +133,11 @@ class Asker:
         try:
             projection = self._owned.projection()
             kept = projection.projector.state_digest
-            rows = projection.graph.rows()
+            rows, tables = projection.graph.rows(), projection.graph.tables
             first = list(islice(rows, 1))
         finally:
             self._owned.gate.release(hold)
-        if digest.state_digest(digest.recompute(chain(first, rows))) == kept:
+        if digest.state_digest(digest.recompute(chain(first, rows), tables)) == kept:
             return (), {"sound": True}
         # A CHECKPOINT meanwhile takes the old versions of rows from whoever still reads them: look again, undisturbed.
         with self._owned.gate.writing():

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from forktrail_projectors.rules import evidence, log, schemas
+from forktrail_projectors.graph.declared_tables import BUILT_IN
+from forktrail_projectors.rules import calls, evidence, executions, graph, log, schemas
 from forktrail_projectors.state import EdgesKey, Key, NodeKey
 from forktrail_schemas import events as types
 from forktrail_schemas.events.base import Event
@@ -35,6 +36,10 @@ _MAKES: Mapping[type[Event], tuple[tuple[str, str], ...]] = {
     types.ApprovalDecided: (("Approval", "approval"),),
     types.ObservationRecorded: (("Observation", "observation"),),
     types.ReviewDecided: (("Review", "review"), ("Finding", "finding")),
+    types.ModelRequested: (("Call", "call"),),
+    types.ToolRequested: (("Call", "call"),),
+    types.TimerSet: (("Call", "call"),),
+    types.ApprovalRequested: (("Call", "call"),),
 }
 
 
@@ -65,6 +70,36 @@ def _registration(event: types.TestRegistered) -> Iterable[Key]:
     yield from (NodeKey("Capability", capability) for capability in (*event.requires, *event.enables))
 
 
+def _decision(event: types.ApprovalDecided) -> Iterable[Key]:
+    yield NodeKey("Case" if event.subject.kind == "case" else "Call", event.subject.id)
+
+
+def _registered(event: types.BehaviorRegistered) -> Iterable[Key]:
+    yield NodeKey("Behavior", event.name)
+    yield NodeKey("BehaviorVersion", executions.version_id(event.name, event.version))
+
+
+def _objects(*named: tuple[str, str]) -> Iterable[Key]:
+    """Objects by type and id; what is said of a built-in table is refused unread."""
+    return [NodeKey(table, id) for table, id in named if table not in BUILT_IN.nodes]
+
+
+def _object(event: types.ObjectCreated | types.ObjectPatched | types.ObjectRetired) -> Iterable[Key]:
+    return _objects((event.object_type, event.object_id))
+
+
+def _ends(event: types.RelationCreated) -> Iterable[Key]:
+    return _objects((event.source_type, event.source_id), (event.target_type, event.target_id))
+
+
+def _answered(event: types.ModelResponded | types.ToolResponded | types.TimerFired) -> Iterable[Key]:
+    yield NodeKey("Call", event.call_id)
+
+
+def _none(event: Event) -> Iterable[Key]:
+    return ()
+
+
 RULES: Mapping[type[Event], Rule] = {
     types.RunOpened: Rule(log.run_opened, _opening),
     types.RunClosed: Rule(log.run_closed, lambda event: []),
@@ -77,13 +112,35 @@ RULES: Mapping[type[Event], Rule] = {
     types.TestRegistered: Rule(log.registration_made, _registration),
     types.ReportFiled: Rule(evidence.report_filed, _attempt),
     types.TestProposed: Rule(evidence.proposal_made, _attempt),
-    types.ApprovalDecided: Rule(evidence.approval_decided, lambda event: [NodeKey("Case", event.subject.id)]),
+    types.ApprovalDecided: Rule(evidence.approval_decided, _decision),
     types.TestStarted: Rule(evidence.case_started, _case),
     types.ObservationRecorded: Rule(evidence.observation_recorded, _observation),
     types.ReviewDecided: Rule(evidence.review_decided, _case),
     types.RevisionAdvanced: Rule(evidence.revision_advanced, lambda event: [NodeKey("Revision", event.to_revision)]),
     types.RetryRequested: Rule(evidence.retry_requested, _case),
     types.FindingWithdrawn: Rule(evidence.finding_withdrawn, lambda event: [NodeKey("Finding", event.finding_id)]),
+    types.TypeDeclared: Rule(graph.type_declared, lambda event: [NodeKey("Type", event.name)]),
+    types.ObjectCreated: Rule(graph.object_created, _object),
+    types.ObjectPatched: Rule(graph.object_patched, _object),
+    types.ObjectRetired: Rule(graph.object_retired, _object),
+    types.RelationCreated: Rule(graph.relation_created, _ends),
+    types.RelationRetired: Rule(graph.relation_retired, _none),
+    types.BehaviorRegistered: Rule(executions.behavior_registered, _registered),
+    types.WorkerClaimed: Rule(executions.worker_claimed, _none),
+    types.BehaviorStarted: Rule(executions.behavior_started, executions.start_keys),
+    types.BehaviorCompleted: Rule(executions.behavior_completed, _none),
+    types.BehaviorFailed: Rule(executions.behavior_failed, _none),
+    types.ExecutionCancelled: Rule(
+        executions.execution_cancelled, lambda event: [NodeKey("Execution", event.execution_id)]
+    ),
+    types.ModelRequested: Rule(calls.model_requested, _none),
+    types.ToolRequested: Rule(calls.tool_requested, _none),
+    types.TimerSet: Rule(calls.timer_set, _none),
+    types.ApprovalRequested: Rule(calls.approval_requested, _none),
+    types.ModelResponded: Rule(calls.model_responded, _answered),
+    types.ToolResponded: Rule(calls.tool_responded, _answered),
+    types.TimerFired: Rule(calls.timer_fired, _answered),
+    types.EffectResolved: Rule(calls.effect_resolved, _answered),
 }
 
 
@@ -91,6 +148,7 @@ def keys(event: Event) -> Iterable[Key]:
     """The keys that folding an event reads and few others do: its identity, its causes, and its rule's own."""
     yield NodeKey("Identity", event.meta.event_id)
     yield from (NodeKey("Identity", cause) for cause in event.meta.causes)
+    yield from executions.keys(event)
     rule = RULES.get(type(event))
     if rule is not None:
         yield from rule.keys(event)

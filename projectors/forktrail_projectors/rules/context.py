@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
 
-from forktrail_projectors.state import End, NodeId, NodeKey, Overlay, Row, Value
+from forktrail_projectors.graph.declared_tables import Tables
+from forktrail_projectors.state import EdgeKey, End, NodeId, NodeKey, Overlay, Row, Value
 from forktrail_schemas.events.base import Event
 
 E = TypeVar("E", bound=Event, covariant=True)
 
 RUN = NodeKey("Run", "run")
+WORKER = NodeKey("Worker", "worker")
 
 
 class Refused(Exception):
@@ -47,6 +49,7 @@ class Context(Generic[E]):
         opened: the run's row as it was before this event; None before RunOpened.
         causes: offsets of the events that led to this one, as far as this log has taken their ids.
         depth: one more than the deepest of its causes; 0 without any.
+        declared: the tables that there are from this event on, where it declares a type.
     """
 
     event: E
@@ -58,7 +61,9 @@ class Context(Generic[E]):
     depth: int = 0
     new_nodes: dict[NodeKey, dict[str, Value]] = field(default_factory=dict)
     changed_nodes: dict[NodeKey, dict[str, Value]] = field(default_factory=dict)
-    new_edges: list[tuple[str, NodeKey, NodeKey]] = field(default_factory=list)
+    new_edges: list[tuple[str, NodeKey, NodeKey, Row]] = field(default_factory=list)
+    old_edges: dict[EdgeKey, Row] = field(default_factory=dict)
+    declared: Tables | None = None
 
     @property
     def run(self) -> Row:
@@ -86,7 +91,7 @@ class Context(Generic[E]):
         """The nodes at the other end of a node's relations, in a fixed order."""
         return self.overlay.neighbours(table, end, node)
 
-    def create(self, table: str, id: str, **values: Value) -> NodeKey:
+    def create(self, table: str, id: str, /, **values: Value) -> NodeKey:
         """Stage a new node; refuses the event where its id is taken."""
         key = NodeKey(table, id)
         if key in self.new_nodes or self.overlay.node(table, id) is not None:
@@ -101,13 +106,24 @@ class Context(Generic[E]):
             self.new_nodes[key] = {}
         return key
 
-    def update(self, table: str, id: str, **values: Value) -> None:
+    def update(self, table: str, id: str, /, **values: Value) -> None:
         """Stage new values for some columns of a node that is there."""
         self.changed_nodes.setdefault(NodeKey(table, id), {}).update(values)
 
-    def relate(self, table: str, source: NodeKey, target: NodeKey) -> None:
-        """Stage a relation."""
-        self.new_edges.append((table, source, target))
+    def relate(self, table: str, source: NodeKey, target: NodeKey, /, **data: Value) -> None:
+        """Stage a relation, with its own data where its type has any."""
+        self.new_edges.append((table, source, target, data))
+
+    def edge(self, table: str, source: NodeKey, target: NodeKey) -> Row | None:
+        """The row of a relation, None where there is none."""
+        return self.overlay.edge(EdgeKey(table, source, target))
+
+    def unrelate(self, table: str, source: NodeKey, target: NodeKey) -> None:
+        """Stage the end of a relation that is there."""
+        key = EdgeKey(table, source, target)
+        row = self.overlay.edge(key)
+        assert row is not None, f"a rule ends {key}, which isn't there"
+        self.old_edges[key] = row
 
 
 def text(row: Row, column: str) -> str:

@@ -7,6 +7,7 @@ reproduced observation makes a finding. Whether a finding is current is never wr
 from __future__ import annotations
 
 from forktrail_projectors.receipts import receipt_fault
+from forktrail_projectors.rules.calls import request_decided
 from forktrail_projectors.rules.context import Context, Refused, number, text
 from forktrail_projectors.rules.log import CASES, FINDING_DEPTH, HTTP_REQUESTS, SAME_PERSON_MAY_REVIEW, setting
 from forktrail_projectors.rules.support import (
@@ -122,11 +123,12 @@ def _open_case(ctx: Context[Event], test: Row, finding_ids: tuple[str, ...], *, 
 
 
 def approval_decided(ctx: Context[ApprovalDecided]) -> None:
-    """A person's yes or no to a case; the first valid one stands."""
+    """A person's yes or no to a case, or to what an execution put to them; the first valid one stands."""
     event = ctx.event
     _check_person(event)
-    if event.subject.kind != "case":
-        raise Refused("unknown_request", event.subject.id)
+    if event.subject.kind == "request":
+        request_decided(ctx)
+        return
     case = ctx.existing("Case", event.subject.id, "unknown_case")
     if case["status"] != PROPOSED:
         raise Refused("already_decided", f"{case['approval']} by {case['approver']}")

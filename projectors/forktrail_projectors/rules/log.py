@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from forktrail_projectors.rules.context import Context, Refused, text
+from forktrail_projectors.rules.context import WORKER, Context, Refused, number, text
 from forktrail_schemas.events import (
     BudgetSet,
     GoalSet,
@@ -26,9 +26,14 @@ HTTP_REQUESTS = "http-requests"
 FINDING_DEPTH = "finding-depth"
 EVENTS = "events"
 CAUSE_DEPTH = "cause-depth"
-# Every budget that the rules keep. `used` of a depth is the deepest so far; that of events is the log's length, which
-# no row repeats.
-BUDGETS = (CASES, HTTP_REQUESTS, FINDING_DEPTH, EVENTS, CAUSE_DEPTH)
+MODEL_CALLS = "model-calls"
+TOOL_CALLS = "tool-calls"
+# The budgets whose rows RunOpened makes. `used` of a depth is the deepest so far; that of events is the log's length,
+# which no row repeats.
+_OPENED = (CASES, HTTP_REQUESTS, FINDING_DEPTH, EVENTS, CAUSE_DEPTH)
+# Every budget that the rules keep. The others have a row once there is something to say of them: a limit, or a call.
+BUDGETS = (*_OPENED, MODEL_CALLS, TOOL_CALLS)
+WORKER_ROLE = "worker"
 
 
 def run_opened(ctx: Context[RunOpened]) -> None:
@@ -59,7 +64,7 @@ def run_opened(ctx: Context[RunOpened]) -> None:
         roles=("admin",),
         revoked=False,
     )
-    for name in BUDGETS:
+    for name in _OPENED:
         ctx.create("Budget", name, limit=None, used=None if name == EVENTS else 0)
 
 
@@ -84,6 +89,8 @@ def key_registered(ctx: Context[KeyRegistered]) -> None:
         roles=tuple(sorted(set(event.roles))),
         revoked=False,
     )
+    if WORKER_ROLE in event.roles:
+        _count_worker_key(ctx, 1)
 
 
 def key_revoked(ctx: Context[KeyRevoked]) -> None:
@@ -94,6 +101,18 @@ def key_revoked(ctx: Context[KeyRevoked]) -> None:
     if ctx.signer is not None and ctx.signer.key_id == ctx.event.key_id:
         raise Refused("own_key", ctx.event.key_id)
     ctx.update("Key", ctx.event.key_id, revoked=True)
+    roles = key["roles"]
+    if isinstance(roles, tuple) and WORKER_ROLE in roles:
+        _count_worker_key(ctx, -1)
+
+
+def _count_worker_key(ctx: Context[Event], change: int) -> None:
+    """Keep count of the keys that may sign for a worker: as soon as there is one, workers must sign."""
+    row = ctx.node(*WORKER)
+    if row is None:
+        ctx.create("Worker", "worker", epoch=0, keys=change)
+    else:
+        ctx.update("Worker", "worker", keys=number(row, "keys") + change)
 
 
 def setting_changed(ctx: Context[SettingChanged]) -> None:
@@ -115,7 +134,10 @@ def budget_set(ctx: Context[BudgetSet]) -> None:
     event = ctx.event
     if event.name not in BUDGETS:
         raise Refused("unknown_budget", f"{event.name}; known: {', '.join(BUDGETS)}", takes_id=False)
-    ctx.update("Budget", event.name, limit=event.limit)
+    if ctx.node("Budget", event.name) is None:
+        ctx.create("Budget", event.name, limit=event.limit, used=0)
+    else:
+        ctx.update("Budget", event.name, limit=event.limit)
 
 
 def goal_set(ctx: Context[GoalSet]) -> None:

@@ -10,6 +10,8 @@ from typing import ClassVar
 from forktrail_schemas.events.shared import Meta
 from forktrail_schemas.record import Record
 
+EXECUTION_ID = "meta.execution.id"
+
 
 class Event(Record):
     """An immutable fact in the past tense.
@@ -27,7 +29,9 @@ class Event(Record):
 
     @property
     def subject_id(self) -> str:
-        """What it is about: the Kafka key and `ce_subject`."""
+        """What it is about: the Kafka key and `ce_subject`; empty for what lacks the execution that it is about."""
+        if self.SUBJECT == EXECUTION_ID and self.meta.execution is None:
+            return ""
         return str(_at(self.SUBJECT)(self))
 
 

@@ -8,7 +8,37 @@ from pydantic import Field
 
 from forktrail_schemas.events.base import Event
 from forktrail_schemas.events.shared import ActorKind, BlobRef
-from forktrail_schemas.values import Fingerprint, Int32, Int64, Name, PublicKey, Sha256, Slug, Text
+from forktrail_schemas.record import Record
+from forktrail_schemas.values import (
+    Fingerprint,
+    Int32,
+    Int64,
+    JsonText,
+    Name,
+    ObjectTypeName,
+    PropertyName,
+    PublicKey,
+    Sha256,
+    Slug,
+    Text,
+)
+
+
+class BehaviorRegistered(Event):
+    """A behavior reacts to what comes after this."""
+
+    TYPE: ClassVar[str] = "forktrail.BehaviorRegistered"
+    ROLE: ClassVar[str | None] = "admin"
+    SUBJECT: ClassVar[str] = "name"
+
+    name: Name
+    version: Name
+    code_sha256: Sha256
+    """Of the behavior's code."""
+    subscriptions: JsonText
+    """What fires its handlers."""
+    emits: Annotated[tuple[Name, ...], Field(strict=False, max_length=64)] = ()
+    """Types that it may make; others are refused before they are sent."""
 
 
 class BudgetSet(Event):
@@ -138,3 +168,37 @@ class TestRegistered(Event):
     """The most HTTP requests that one attempt may make, redirects included."""
     definition_sha256: Sha256
     """Of the canonical JSON of its definition in the registry."""
+
+
+TypeKind = Literal["object", "relation"]
+
+
+class Reference(Record):
+    """A property that holds the id of an object."""
+
+    TYPE: ClassVar[str] = "forktrail.Reference"
+
+    property: PropertyName
+    object_type: ObjectTypeName
+
+
+class TypeDeclared(Event):
+    """Objects or relations of this type can be made in this run from here on."""
+
+    TYPE: ClassVar[str] = "forktrail.TypeDeclared"
+    ROLE: ClassVar[str | None] = "admin"
+    SUBJECT: ClassVar[str] = "name"
+
+    name: Name
+    """Of an object type `[A-Z][A-Za-z0-9]{0,62}`, of a relation type `[A-Z][A-Z0-9_]{0,62}`."""
+    kind: TypeKind
+    json_schema: JsonText
+    """JSON Schema of the data, as an object."""
+    references: Annotated[tuple[Reference, ...], Field(strict=False, max_length=64)] = ()
+    """Each makes a relation too, called as the property in upper case."""
+    sources: Annotated[tuple[ObjectTypeName, ...], Field(strict=False, max_length=64)] = ()
+    """Object types that the relation leads from; empty for an object type."""
+    targets: Annotated[tuple[ObjectTypeName, ...], Field(strict=False, max_length=64)] = ()
+    """Object types that the relation leads to; empty for an object type."""
+    personal: Annotated[tuple[PropertyName, ...], Field(strict=False, max_length=64)] = ()
+    """Properties that are about a person."""

@@ -398,7 +398,8 @@ class TestSettingsBudgetsRevisions:
         forktrail.ok("budget", run, "cases=10", "http-requests=5")
         forktrail.ok("budget", run, "http-requests=none")
         shown = {row["budget"]: row["limit"] for row in forktrail.ok("budget", run, "--format", "json").json}
-        assert shown == {"cases": 10, "cause-depth": None, "events": None, "finding-depth": None, "http-requests": None}
+        unlimited = ("cause-depth", "events", "finding-depth", "http-requests", "model-calls", "tool-calls")
+        assert shown == {"cases": 10, **dict.fromkeys(unlimited)}
 
     def test_what_is_used_of_the_events_is_the_logs_length(self, forktrail: CommandLine, run: str) -> None:
         forktrail.ok("budget", run, "events=100")

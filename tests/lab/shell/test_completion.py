@@ -11,7 +11,7 @@ from prompt_toolkit.document import Document
 from forktrail_lab.shell.completer import ShellCompleter, suggestions
 from forktrail_lab.shell.matching import fitting
 from forktrail_lab.shell.suggestions import Vocabulary
-from forktrail_projectors.graph.schema import EDGE_TABLES, NODE_TABLES
+from forktrail_projectors.graph.declared_tables import BUILT_IN
 
 VOCABULARY = Vocabulary(parameters=("status", "depth"), named={"findings": "what stands", "mine": "yours"})
 STAMPS = ["created_event", "created_offset", "changed_event", "changed_offset"]
@@ -33,7 +33,7 @@ class TestLabels:
         "text", ["MATCH (:", "MATCH (x:", "MATCH (x :", "MATCH (a)-[]->(x:", "MATCH (a:Asset|", "MATCH (a:Asset:"]
     )
     def test_all_come_after_a_colon_in_a_node(self, text: str) -> None:
-        assert {name.strip("`") for name in offered(text)} == set(NODE_TABLES)
+        assert {name.strip("`") for name in offered(text)} == set(BUILT_IN.nodes)
 
     def test_one_that_is_begun_comes_first(self) -> None:
         assert completed("MATCH (f:Fin") == "MATCH (f:Finding"
@@ -54,7 +54,7 @@ class TestLabels:
 class TestRelations:
     @pytest.mark.parametrize("text", ["MATCH (a)-[:", "MATCH (a)<-[r:", "MATCH (a)-[r:CAUSED|"])
     def test_all_come_after_a_colon_in_a_relation(self, text: str) -> None:
-        assert offered(text) == list(EDGE_TABLES)
+        assert offered(text) == list(BUILT_IN.edges)
 
     def test_one_that_is_begun_comes_first_also_by_a_part_of_it(self) -> None:
         assert completed("MATCH (a)-[:req") == "MATCH (a)-[:REQUIRES"
@@ -84,8 +84,8 @@ class TestProperties:
         assert "impact" in offered("MATCH (x)-[:FOUND_IN]->(c:`Case`) RETURN x.")
 
     def test_an_unknown_variable_has_all_there_are(self) -> None:
-        every = {column for table in NODE_TABLES.values() for column in table.columns}
-        every |= {column for relation in EDGE_TABLES.values() for column in relation.columns}
+        every = {column for table in BUILT_IN.nodes.values() for column in table.columns}
+        every |= {column for relation in BUILT_IN.edges.values() for column in relation.columns}
         assert set(offered("MATCH (x) RETURN x.")) == set(offered("RETURN nowhere.")) == every
 
     def test_of_several_labels_all_come(self) -> None:

@@ -1,0 +1,79 @@
+"""The events that a worker writes in its own name: its claim, and the answers to what behaviors asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from forktrail_behaviors.asked import Asked
+from forktrail_behaviors.effects import EffectResult
+from forktrail_behaviors.inputs import INLINE_BYTES_MAX, MEDIA_TYPE, Blobs
+from forktrail_behaviors.queries import QueryAnswer
+from forktrail_behaviors.reads import canonical
+from forktrail_producers.producer import meta
+from forktrail_schemas.events import ModelRequested, ModelResponded, TimerFired, ToolResponded, WorkerClaimed
+from forktrail_schemas.events.base import Event
+from forktrail_schemas.wire import build
+
+# Makes the `meta` of a new event, as `forktrail_producers.producer.meta` does by the wall clock.
+Head = Callable[..., dict[str, object]]
+_ACTOR_KIND = "service"
+
+
+@dataclass(frozen=True)
+class Clerk:
+    """Writes a worker's own events.
+
+    Attributes:
+        worker: its name.
+        blobs: where large answers go, before the event that names them.
+    """
+
+    run: str
+    worker: str
+    blobs: Blobs
+    head: Head = meta
+
+    def claimed(self, epoch: int) -> WorkerClaimed:
+        """The worker takes the run over."""
+        head = self.head(self.run, _ACTOR_KIND, self.worker)
+        return build(WorkerClaimed, {"meta": head, "worker": self.worker, "epoch": epoch})
+
+    def queried(self, answer: QueryAnswer) -> ToolResponded:
+        """The graph's answer to a query."""
+        text = None if answer.answer is None else answer.answer.encode()
+        fields = {"call_id": answer.call_id, "outcome": answer.outcome, "error": answer.error, "cost_micros": None}
+        return build(ToolResponded, {"meta": self._meta(answer.request), **fields, **self._told(text)})
+
+    def answered(self, asked: Asked, result: EffectResult) -> Event:
+        """A model's or a tool's answer."""
+        fields: dict[str, object] = {
+            "meta": self._meta(asked.event),
+            "call_id": asked.call_id,
+            "outcome": result.outcome,
+            "error": result.error,
+            "cost_micros": result.cost_micros,
+            **self._told(canonical(result.answer) if result.outcome == "ok" else None),
+        }
+        if isinstance(asked.event, ModelRequested):
+            tokens = {"input_tokens": result.input_tokens, "output_tokens": result.output_tokens}
+            return build(ModelResponded, {**fields, **tokens})
+        return build(ToolResponded, fields)
+
+    def fired(self, asked: Asked) -> TimerFired:
+        """A timer is due."""
+        return build(TimerFired, {"meta": self._meta(asked.event), "call_id": asked.call_id})
+
+    def _meta(self, request: Event) -> dict[str, object]:
+        causes = [request.meta.event_id]
+        return self.head(self.run, _ACTOR_KIND, self.worker, causes=causes, goal=request.meta.goal)
+
+    def _told(self, answer: bytes | None) -> dict[str, object]:
+        return _told(answer, self.blobs)
+
+
+def _told(answer: bytes | None, blobs: Blobs) -> dict[str, object]:
+    if answer is None or len(answer) <= INLINE_BYTES_MAX:
+        return {"answer": None if answer is None else answer.decode(), "blob": None}
+    blob = {"sha256": blobs.put(answer), "size": len(answer), "media_type": MEDIA_TYPE}
+    return {"answer": None, "blob": blob}

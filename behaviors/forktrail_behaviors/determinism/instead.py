@@ -1,0 +1,13 @@
+"""What a behavior uses instead of what it may not: the hints of check and guard."""
+
+CLOCK = "use ctx.now, or ctx.sleep(…) to wait"
+RANDOM = "use ctx.random"
+ID = "use ctx.new_id(…)"
+OUTSIDE = "put it into a tool, and call that by ctx.tool(…)"
+ENVIRONMENT = "give it to a tool, or keep it in the graph and read that"
+SIDE_BY_SIDE = "use ctx.gather(…)"
+WAIT = "await ctx.… and nothing else"
+ORDER = "put sorted(…) around it"
+STATE = "keep it in the graph: ctx.create(…), ctx.patch(…)"
+CODE = "write it as a function"
+ADDRESS = "it differs from process to process: use an id from the graph, or ctx.new_id(…)"
