@@ -151,3 +151,6 @@ def worked_pack() -> Pack:
         tools=[sector_of],
         models=[FixtureModel("questions", questions)],
     )
+
+
+PACK = worked_pack()

@@ -145,13 +145,13 @@ def _work(arguments: argparse.Namespace, settings: Settings, pack: Pack, key: Si
                 if nothing_left and arguments.until_idle:
                     idle = True
                     break
+        waiting = counted(len(reactor.open_executions), "execution")
+        note(f"{'idle' if idle else 'stopped'} at offset {reactor.next_offset}; {waiting} open")
+        if idle and reactor.open_executions:
+            note(f"`forktrail approvals list {arguments.run}` shows what waits for people")
     finally:
         reactor.close()
         log.close()
-    waiting = counted(len(reactor.open_executions), "execution")
-    note(f"{'idle' if idle else 'stopped'} at offset {reactor.next_offset}")
-    if idle and waiting != "0 executions":
-        note(f"`forktrail approvals list {arguments.run}` shows what waits for people")
 
 
 @contextmanager
