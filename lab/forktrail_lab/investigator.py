@@ -11,7 +11,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from forktrail_lab.console.output import counted
+from forktrail_lab.planner import proposal
 from forktrail_lab.registry.catalog import confirmed_candidate, registry_of_run
 from forktrail_producers.blobs import BlobStore
 from forktrail_producers.producer import meta
@@ -116,11 +116,7 @@ def investigate(
         TestProposed,
         {
             "meta": meta(run, "agent", actor, causes=causes, goal=state.goal_id),
-            "test_id": chosen.test_id,
-            "revision": state.active_revision,
-            "finding_ids": list(chosen.finding_ids),
-            "as_of": as_of,
-            "rationale": f"highest impact ({chosen.impact}) of {counted(len(names), 'eligible test')}",
+            **proposal(chosen, len(names), state.active_revision, as_of),
         },
     )
     return _concluded(submit(settings, event, say=say), event, chosen, names)

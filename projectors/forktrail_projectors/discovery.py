@@ -18,7 +18,8 @@ PAGE_SIZE = 100
 TESTS_PER_QUERY = 1_000
 # From the findings to the tests, each capability once: there may be thousands of findings and of attempts. Between two
 # nodes there is one relation at most, so plain counts are right; kuzu 0.11.3 answers NULL where they mix with DISTINCT.
-_RANKED = """
+# Takes the $revision; the ids of eligible tests, best first.
+RANKED = """
 MATCH (f:Finding)-[:ENABLES]->(c:Capability) WHERE f.revision = $revision AND NOT f.withdrawn
 WITH DISTINCT c
 MATCH (c)<-[:REQUIRES]-(t:TestCase)
@@ -29,8 +30,9 @@ WHERE met = required
   AND NOT EXISTS { MATCH (t)<-[:ATTEMPTS]-(a:`Case`) WHERE a.revision = $revision AND NOT a.retried }
 RETURN t.id AS test, t.impact AS impact ORDER BY impact DESC, test
 """
-# OPTIONAL, since without it the engine goes through all relations instead of those of these tests.
-_SUPPORT = """
+# Takes ids of $tests and the $revision. OPTIONAL, since without it the engine goes through all relations instead of
+# those of these tests.
+SUPPORT = """
 UNWIND $tests AS id
 MATCH (t:TestCase) WHERE t.id = id
 WITH t
@@ -135,7 +137,7 @@ def missing_support(graph: Queryable, revision: str, tests: Iterable[str]) -> di
     missing: dict[str, list[str]] = {}
     for start in range(0, len(asked), TESTS_PER_QUERY):
         some: Mapping[str, Value] = {"tests": asked[start : start + TESTS_PER_QUERY], "revision": revision}
-        table = graph.query(_SUPPORT, some)
+        table = graph.query(SUPPORT, some)
         for values in table.rows:
             row = dict(zip(table.columns, values, strict=True))
             if row["capability"] is not None and row["finding"] is None:
@@ -144,7 +146,7 @@ def missing_support(graph: Queryable, revision: str, tests: Iterable[str]) -> di
 
 
 def _ranked(graph: Queryable, revision: str) -> list[str]:
-    return [str(row[0]) for row in graph.query(_RANKED, {"revision": revision}).rows]
+    return [str(row[0]) for row in graph.query(RANKED, {"revision": revision}).rows]
 
 
 def _candidates(graph: Queryable, revision: str, tests: Sequence[str]) -> list[Candidate]:
@@ -152,17 +154,17 @@ def _candidates(graph: Queryable, revision: str, tests: Sequence[str]) -> list[C
     found: list[Candidate] = []
     for start in range(0, len(tests), TESTS_PER_QUERY):
         asked = tests[start : start + TESTS_PER_QUERY]
-        table = graph.query(_SUPPORT, {"tests": tuple(asked), "revision": revision})
+        table = graph.query(SUPPORT, {"tests": tuple(asked), "revision": revision})
         rows: dict[str, list[dict[str, object]]] = {test: [] for test in asked}
         for values in table.rows:
             row = dict(zip(table.columns, values, strict=True))
             rows[str(row["test"])].append(row)
-        found += [_candidate(members) for members in rows.values() if all(row["finding"] for row in members)]
+        found += [candidate_of(members) for members in rows.values() if all(row["finding"] for row in members)]
     return found
 
 
-def _candidate(rows: Sequence[dict[str, object]]) -> Candidate:
-    """A test, given a row for each pair of a required capability and a finding that provides it."""
+def candidate_of(rows: Sequence[Mapping[str, object]]) -> Candidate:
+    """A test, given the rows of SUPPORT for it: one for each required capability and a finding that provides it."""
     test = rows[0]
     return Candidate(
         test_id=str(test["test"]),

@@ -7,7 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+import bisect
+import collections
+import dataclasses
 import datetime as dt
+import functools
+import heapq
+import importlib
 import io
 import itertools
 import json
@@ -19,6 +25,7 @@ import socket
 import subprocess
 import threading
 import time
+import typing
 import urllib.request
 import uuid
 from collections.abc import Set as AbstractSet
@@ -148,6 +155,128 @@ class Holder:
 
 def by_clock(one):
     return time.time()  # refused: time.time
+
+
+async def holds(ctx, event):
+    PARTLY()  # refused: time.time, in PARTLY
+    CLOCKS["wall"]()  # refused: time.time, in CLOCKS
+    TOOL.run()
+    BOUND()
+    CALLED()
+    STEPS[0](event)
+    RULES["late"](event)
+    wrapped(ctx)
+    importlib.import_module("json")  # refused: importlib
+    getattr(datetime.datetime, "now")()  # refused: datetime.now
+    late = lambda at=time.time(): at  # refused: time.time
+
+    @functools.partial(map, time.time)  # refused: time.time
+    def inner(): ...
+
+    class Inner(metaclass=random.Random): ...  # refused: random.Random
+
+
+class Tool:
+    def run(self):
+        return self._deeper()
+
+    def _deeper(self):
+        return time.time()  # refused: time.time
+
+
+class Bound:
+    def run(self):
+        return uuid.uuid4()  # refused: uuid.uuid4
+
+
+class Called:
+    def __call__(self):
+        return uuid.uuid1()  # refused: uuid.uuid1
+
+
+def step(event):
+    return os.getenv("X")  # refused: os.getenv
+
+
+def stamped(function):
+    @functools.wraps(function)
+    def stamp(ctx):
+        time.time_ns()  # refused: time.time_ns
+        return function(ctx)
+
+    return stamp
+
+
+@stamped
+def wrapped(ctx):
+    return random.random()  # refused: random.random
+
+
+PARTLY = functools.partial(time.time)
+CLOCKS = {"wall": time.time}
+TOOL = Tool()
+BOUND = Bound().run
+CALLED = Called()
+STEPS = [step]
+RULES = {
+    "late": lambda event: time.monotonic(),  # refused: time.monotonic
+}
+
+
+async def aliases(ctx, event):
+    seen = SEEN
+    seen.append("x")  # refused: seen
+    also = more = COUNTS
+    also["a"] = 1  # refused: also
+    more |= {"a": 2}  # refused: more
+    first, second = SEEN, 1
+    first += ["y"]  # refused: first
+    if (walrus := SEEN) is not None:
+        walrus.clear()  # refused: walrus
+    heapq.heappush(SEEN, 1)  # refused: SEEN
+    bisect.insort(SEEN, 1)  # refused: SEEN
+    setattr(json, "state", 1)  # refused: json
+    keeps(event)
+
+
+def keeps(event, seen=[], *, counts=dict(), shared=SEEN):
+    seen.append(event)  # refused: seen
+    counts["x"] = 1  # refused: counts
+    shared.pop()  # refused: shared
+    seen = list(seen)
+    seen.append(event)
+    return seen
+
+
+@dataclasses.dataclass
+class Field:
+    names: set[str] = dataclasses.field(default_factory=set)
+
+    def shown(self):
+        return [name for name in self.names]  # refused: self.names
+
+
+async def more_orders(
+    ctx, event, maybe: typing.Optional[set[str]], marked: typing.Annotated[set[str], "x"], given={"a"}
+):
+    Field().shown()
+    for one in maybe or ():  # refused: set
+        pass
+    list(marked)  # refused: set
+    list(given)  # refused: set
+    list(typing.cast("set[str]", event.names))  # refused: set
+    functools.reduce(max, marked)  # refused: set
+    marked.__iter__()  # refused: set
+    names, count = {"a", "b"}, 1
+    tuple(names)  # refused: set
+    listed = []
+    listed += names  # refused: set
+    listed[0:0] = names  # refused: set
+    for one in listed:
+        pass
+    sorted(list(names), key=len)  # refused: set
+    sum(one.weight for one in names)  # refused: set
+    sum((1 for one in names), start=list(names)[0])  # refused: set
 
 
 async def orders(ctx, event, named: set[str], others: AbstractSet[str]):

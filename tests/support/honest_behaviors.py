@@ -8,6 +8,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import functools
+import heapq
 import itertools
 import json
 import math
@@ -153,4 +154,71 @@ class Watch:
         return {name for name in self.names if name}
 
 
-HONEST: list[Any] = [plain, shapes, Watch]
+async def orders_that_nobody_minds(ctx, event, names: set[str], others: set[str]):
+    listed = sorted(list(names)), sorted(tuple(names)), len(list(names)), set(list(names))
+    mapped = sorted(map(str.lower, names)), max(map(len, names)), any(map(str.isupper, names))
+    kept = sorted(filter(None, names)), sorted(list(map(str, names)))
+    counted = sum(len(one) for one in names), sum(1 for one in names if one), sum(one > "b" for one in names)
+    if names & others or names <= others or not names.isdisjoint(others):
+        ctx.create("Note", both=len(names & others))
+    names = sorted(names)
+    first, *rest = sorted(others)
+    return [one for one in names], listed, mapped, kept, counted, first, rest
+
+
+async def copies(ctx, event, given=(), limit=LIMITS["low"]):
+    names = NAMES
+    names = [*names, "c"]
+    names.append("d")
+    limits = dict(LIMITS)
+    limits["low"] = 2
+    more = LIMITS.copy()
+    more["high"] = 4
+    low = LIMITS["low"]
+    low += 1
+    limit += 1
+    queue = []
+    heapq.heappush(queue, low)
+    return helped(event), names, limits, more, heapq.heappop(queue)
+
+
+def helped(event, seen=None, also=[]):
+    seen = [] if seen is None else seen
+    seen.append(event)
+    return [*seen, *also]
+
+
+class Rates:
+    """An object of the module that a behavior uses."""
+
+    def __init__(self) -> None:
+        self.rates = {"a": 1}
+
+    def of(self, name):
+        return self.rates.get(name, 0)
+
+    @property
+    def first(self):
+        return min(self.rates)
+
+
+def traced(function):
+    @functools.wraps(function)
+    async def inner(ctx, event):
+        return await function(ctx, event)
+
+    return inner
+
+
+async def tables(ctx, event):
+    CHOICES[event.kind](event)
+    return RATES.of("a"), RATES.first, TO_INT("3"), SHORT(event), Stage.LATE.value, [one.value for one in Stage]
+
+
+NAMES = ["b", "a"]
+RATES = Rates()
+TO_INT = functools.partial(int, base=10)
+SHORT = lambda event: event.text[:3]
+CHOICES = {"help": helped, "short": lambda event: event.text}
+
+HONEST: list[Any] = [plain, shapes, Watch, orders_that_nobody_minds, copies, tables, cached]

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import ast
 import inspect
+import linecache
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any
 
-from forktrail_behaviors.determinism.reader import Reader
+from forktrail_behaviors.determinism.held import all_held
+from forktrail_behaviors.determinism.reader import Reader, Tree
 from forktrail_schemas.errors import InvalidInput
 
 __all__ = ["Fault", "check"]
@@ -42,34 +44,34 @@ def check(source: Callable[..., Any] | type) -> list[Fault]:
     Raises:
         InvalidInput: its text can't be read.
     """
-    module = source.__module__
-    waiting: list[Any] = [source]
+    first = inspect.unwrap(source)
+    module = first.__module__
+    waiting: list[object] = all_held(source)
     seen: set[int] = set()
     faults: set[Fault] = set()
     while waiting:
         one = waiting.pop()
-        if id(one) in seen:
+        if id(one) in seen or not (one is first or _is_of(one, module)):
             continue
         seen.add(id(one))
-        file, tree = _text_of(one)
-        reader = Reader(one, _outside(one), tree)
-        reader.read()
-        faults.update(Fault(file, *found) for found in reader.faults)
-        waiting += [named for named in map(_unwrapped, reader.named) if _is_of(named, module)]
+        file, trees = _text_of(one, may_be_lambda=one is not first)
+        for tree in trees:
+            reader = Reader(one, _outside(one), tree)
+            reader.read()
+            faults.update(Fault(file, *found) for found in reader.faults)
+            waiting += reader.named
     return sorted(faults)
 
 
-def _unwrapped(value: object) -> object:
-    """A function behind its decorators, as far as they say what they wrap."""
-    return inspect.unwrap(value) if callable(value) and hasattr(value, "__wrapped__") else value
-
-
 def _is_of(value: object, module: str) -> bool:
-    """Whether a name stands for code of the module: what is imported is checked by others, or not at all."""
-    return isinstance(value, FunctionType | type) and value.__module__ == module and _has_text(value)
+    """Whether it is code of the module: what is imported is checked by others, or not at all."""
+    if isinstance(value, FunctionType):
+        # A wrapper says that it is of the module of what it wraps.
+        return value.__globals__.get("__name__") == module and _has_text(value.__code__)
+    return isinstance(value, type) and value.__module__ == module and _has_text(value)
 
 
-def _has_text(value: FunctionType | type) -> bool:
+def _has_text(value: CodeType | type) -> bool:
     """Whether somebody wrote it: what a library made, an __init__ say, has no text of its own."""
     try:
         return bool(inspect.getsourcelines(value)[0])
@@ -93,12 +95,18 @@ def _outside(source: Any) -> Mapping[str, object]:
     return outside
 
 
-def _text_of(source: Any) -> tuple[str, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:
-    """The file that something was written in, by its name, and its tree with the file's line numbers."""
+def _text_of(source: Any, *, may_be_lambda: bool) -> tuple[str, list[Tree]]:
+    """The file that something was written in, by its name, and its tree with the file's line numbers.
+
+    Of a lambda all that begin in its line, since nothing tells them apart.
+    """
     name = getattr(source, "__qualname__", repr(source))
+    code = getattr(source, "__code__", source)  # of itself: a function's lines are those of what it wraps
     try:
-        file = inspect.getsourcefile(source)
-        lines, first = inspect.getsourcelines(source)
+        file = inspect.getsourcefile(code)
+        if may_be_lambda and isinstance(code, CodeType) and code.co_name == "<lambda>":
+            return _shown(Path(file or "")), _lambdas(file or "", code.co_firstlineno)
+        lines, first = inspect.getsourcelines(code)
         text = "".join(lines)
         if text[:1].isspace():  # inside something: that lets it stand, without moving what its strings hold
             text, first = f"if True:\n{text}", first - 1
@@ -112,7 +120,12 @@ def _text_of(source: Any) -> tuple[str, ast.FunctionDef | ast.AsyncFunctionDef |
     found = tree.body[0].body[0] if isinstance(tree.body[0], ast.If) else tree.body[0]
     if not isinstance(found, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         raise InvalidInput(f"{name} isn't written as a function or class", hint="write it with def, async def or class")
-    return _shown(Path(file or "")), found
+    return _shown(Path(file or "")), [found]
+
+
+def _lambdas(file: str, line: int) -> list[Tree]:
+    tree = ast.parse("".join(linecache.getlines(file)))
+    return [node for node in ast.walk(tree) if isinstance(node, ast.Lambda) and node.lineno == line]
 
 
 def _shown(file: Path) -> str:

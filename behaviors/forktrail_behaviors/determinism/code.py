@@ -90,6 +90,7 @@ def _with_packages(name: str) -> Iterator[str]:
 
 def _module_of(source: Callable[..., Any] | type) -> tuple[str, Path]:
     """The name and file of the module that something was written in."""
+    source = inspect.unwrap(source)  # not the file of its decorator
     module = sys.modules.get(source.__module__)
     try:
         file = inspect.getsourcefile(source)
@@ -103,7 +104,7 @@ def _module_of(source: Callable[..., Any] | type) -> tuple[str, Path]:
     spec = getattr(module, "__spec__", None)
     if name == "__main__" and spec is not None:  # `python -m` keeps the name there
         name = spec.name
-    return name, Path(file).resolve()
+    return name, Path(file).absolute()  # a link to a package leads to another name, and away from what it imports
 
 
 def _file_of(name: str, root: Path, top: str) -> Path | None:

@@ -42,6 +42,8 @@ _MODULES: Mapping[str, str] = {
     "_thread": instead.SIDE_BY_SIDE,
     "multiprocessing": instead.SIDE_BY_SIDE,
     "concurrent.futures": instead.SIDE_BY_SIDE,
+    "importlib": instead.IMPORT,
+    "pkgutil": instead.IMPORT,
 } | dict.fromkeys(_WORLD.split(), instead.OUTSIDE)
 _OS = "path sep altsep extsep linesep curdir pardir fspath fsencode fsdecode PathLike name"
 _OS_PATH = "join basename dirname split splitext splitdrive normpath normcase commonprefix commonpath isabs sep"

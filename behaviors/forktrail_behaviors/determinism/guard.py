@@ -4,7 +4,7 @@
 Imports are let through, and what `logging` and tracebacks do, since no behavior sees it.
 
 It can't catch what never passes Python: `datetime.now()`, a clock or random number that a module took by its name
-before `install` (`from time import time_ns`), whether a file is there, or a library's own generator. The check finds
+before `install` (`from time import time_ns`), or a library's own generator. The check finds
 most of it in a behavior's own code; what is left is found by strict replay, at the field where it shows.
 """
 
@@ -39,7 +39,8 @@ _CLOCKS = (
 _CLOCKS_WITHOUT_ARGUMENT = "gmtime asctime"
 _OF_THE_PROCESS = "getpid getppid getcwd getcwdb times getloadavg cpu_count"
 _OF_RANDOM = "urandom getrandom"
-_UUIDS = "uuid1 uuid4 uuid6 uuid7"
+_OF_FILES = "stat lstat access readlink"
+_UUIDS = "uuid1 uuid4 uuid6 uuid7 getnode"
 _ENVIRONMENT_METHODS = "__getitem__ __iter__ __len__"
 # What Python tells its audit hooks (PEP 578), by the beginning of its name.
 _AUDITED = {
@@ -53,6 +54,7 @@ _AUDITED = {
     "urllib.": instead.OUTSIDE,
     "sqlite3.": instead.OUTSIDE,
     "ctypes.": instead.OUTSIDE,
+    "_thread.": instead.SIDE_BY_SIDE,
     "builtins.input": instead.OUTSIDE,
 }
 _AUDITED_PREFIXES = tuple(_AUDITED)
@@ -107,6 +109,7 @@ def install() -> None:
     _replace(random.Random, "seed", "random.Random() without a seed", instead.RANDOM, arguments=2)
     _replace_all(os, _OF_RANDOM, instead.RANDOM)
     _replace_all(os, _OF_THE_PROCESS, instead.ENVIRONMENT)
+    _replace_all(os, _OF_FILES, instead.OUTSIDE)
     _replace_all(uuid, _UUIDS, instead.ID)
     for name in _ENVIRONMENT_METHODS.split():
         _replace(type(os.environ), name, "os.environ", instead.ENVIRONMENT)

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import ast
+import bisect
+import heapq
 import inspect
+import operator
 import sys
 from collections import deque
 from collections.abc import Iterable, Mapping, MutableMapping, MutableSequence, MutableSet
-from types import ModuleType
+from types import FunctionType
 from typing import Any
 
 from forktrail_behaviors.determinism import instead
 from forktrail_behaviors.determinism.forbidden import Forbidden, forbidden_import, forbidden_member, forbidden_object
-from forktrail_behaviors.determinism.scope import UNKNOWN, Names, Scope, is_set_annotation, scope_of
-from forktrail_behaviors.determinism.sets import Sets
+from forktrail_behaviors.determinism.held import all_held
+from forktrail_behaviors.determinism.scope import UNKNOWN, Names, Scope, is_set_annotation, root_of, scope_of
+from forktrail_behaviors.determinism.sets import Sets, is_whole
 
 Found = tuple[int, str, str]  # line, what, what to use instead
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
+Tree = _Function | ast.ClassDef | ast.Lambda
 _Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 _CHANGING = frozenset(
@@ -27,6 +32,12 @@ _CHANGING = frozenset(
     }
 )
 _CONTAINERS = (MutableMapping, MutableSequence, MutableSet, deque)
+# Functions that change what they are given first.
+_CHANGING_FIRST = (
+    *(heapq.heappush, heapq.heappop, heapq.heapify, heapq.heapreplace, heapq.heappushpop),
+    *(bisect.insort, bisect.insort_left, operator.setitem, operator.delitem, setattr, delattr),
+)
+_MAKES_CONTAINER = (list, dict, set, deque, bytearray)
 
 
 class Reader:
@@ -37,18 +48,20 @@ class Reader:
         named: the objects that the text names, functions and classes of the same module among them.
     """
 
-    def __init__(self, source: Any, outside: Mapping[str, object], tree: _Function | ast.ClassDef) -> None:
+    def __init__(self, source: Any, outside: Mapping[str, object], tree: Tree) -> None:
         self.faults: set[Found] = set()
         self.named: list[object] = []
         self._source = source
         self._tree = tree
-        self._names = Names(outside)
-        self._sets = Sets(self._names, self._value, set(_set_attributes(tree)))
+        self._names = Names(source, outside)
+        self._sets = Sets(self._names, set(_set_attributes(tree)))
 
     def read(self) -> None:
         """Walk the whole tree. Its decorators are left out: they are done with before anything runs."""
         if isinstance(self._tree, ast.ClassDef):
             self._class(self._tree)
+        elif isinstance(self._tree, ast.Lambda):
+            self._visit(self._tree)
         else:
             self._function(self._tree)
 
@@ -65,7 +78,7 @@ class Reader:
             case ast.ClassDef():
                 self._class(node)
             case ast.Lambda():
-                self._inside(scope_of(node), [node.body])
+                self._inside(self._called(node), [node.body])
             case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
                 self._comprehension(node)
             case ast.If() | ast.For() | ast.While() | ast.Try() | ast.Match():
@@ -80,7 +93,7 @@ class Reader:
                 self._fault(node, "async for, or async with", instead.WAIT)
                 self._children(node)
             case _:
-                self._expression(node)
+                self._expression(node, blind=blind)
 
     def _children(self, node: ast.AST) -> None:
         for child in ast.iter_child_nodes(node):
@@ -91,13 +104,28 @@ class Reader:
             self._visit(node)
 
     def _function(self, node: _Function) -> None:
-        self._all([*node.args.defaults, *node.args.kw_defaults])
         if self._names.scopes:
+            self._all(node.decorator_list)
             self._names.scopes[-1].functions.add(node.name)
-        self._inside(scope_of(node), node.body)
+        self._inside(self._called(node), node.body)
+
+    def _called(self, node: _Function | ast.Lambda) -> Scope:
+        """The scope of a function's body, which knows of the defaults that outlive a call."""
+        self._all([*node.args.defaults, *node.args.kw_defaults])
+        scope = scope_of(node)
+        arguments = [*node.args.posonlyargs, *node.args.args]
+        given = [*zip(reversed(arguments), reversed(node.args.defaults), strict=False)]
+        for one, default in (*given, *zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)):
+            if default is not None and self._is_container(default):
+                scope.known[one.arg] = []
+            if default is not None and self._sets.is_set(default):
+                scope.sets.add(one.arg)
+        return scope
 
     def _class(self, node: ast.ClassDef) -> None:
-        self._all(node.bases)
+        if self._names.scopes:
+            self._all(node.decorator_list)
+        self._all([*node.bases, *(keyword.value for keyword in node.keywords)])
         for statement in node.body:
             if isinstance(statement, ast.AnnAssign | ast.Assign):
                 self._visit(statement.value)
@@ -149,13 +177,36 @@ class Reader:
         annotated = isinstance(node, ast.AnnAssign) and is_set_annotation(node.annotation)
         is_set = annotated or (value is not None and self._sets.is_set(value))
         for target in targets:
-            if not isinstance(target, ast.Name) or (scope := self._names.scope_with(target.id)) is None:
-                continue
-            if isinstance(node, ast.AugAssign):
-                is_set = is_set or target.id in scope.sets
-            (scope.sets.add if is_set else scope.sets.discard)(target.id)
-            if value is not None and self._may_be_awaited(value):
-                scope.awaitables.add(target.id)
+            if isinstance(target, ast.Name) and isinstance(node, ast.AugAssign):
+                self._grow(target, is_set=is_set and not isinstance(node.op, ast.Add))
+            elif isinstance(target, ast.Name):
+                self._bind(target, value, is_set=is_set)
+            elif isinstance(target, ast.Tuple | ast.List) and isinstance(value, ast.Tuple | ast.List):
+                for one, part in zip(target.elts, value.elts, strict=False):
+                    if isinstance(one, ast.Name) and not isinstance(part, ast.Starred):
+                        self._bind(one, part, is_set=self._sets.is_set(part))
+
+    def _bind(self, target: ast.Name, value: ast.expr | None, *, is_set: bool) -> None:
+        """A local name stands for something else from here on."""
+        scope = self._names.scope_with(target.id)
+        if scope is None:
+            return
+        (scope.sets.add if is_set else scope.sets.discard)(target.id)
+        meant = self._itself(value)
+        if isinstance(meant, _CONTAINERS):
+            scope.known[target.id] = meant
+        else:
+            scope.known.pop(target.id, None)
+        if value is not None and self._may_be_awaited(value):
+            scope.awaitables.add(target.id)
+
+    def _grow(self, target: ast.Name, *, is_set: bool) -> None:
+        """A name is assigned to by `+=` and the like, which changes a container where it lies."""
+        scope = self._names.scope_with(target.id)
+        if scope is not None and is_set:
+            scope.sets.add(target.id)
+        if isinstance(self._names.value(target), _CONTAINERS):
+            self._fault(target, f"a change of {target.id}, which outlives the execution", instead.STATE)
 
     def _import(self, node: ast.Import | ast.ImportFrom) -> None:
         module = node.module if isinstance(node, ast.ImportFrom) and not node.level else None
@@ -169,7 +220,7 @@ class Reader:
                 continue
             imported = _imported(module or alias.name, name, whole=alias.asname is not None)
             if self._names.scopes and imported is not UNKNOWN:
-                self._names.scopes[-1].imported[alias.asname or alias.name.partition(".")[0]] = imported
+                self._names.scopes[-1].known[alias.asname or alias.name.partition(".")[0]] = imported
 
     def _outer_names(self, node: ast.Global | ast.Nonlocal) -> None:
         for name in node.names:
@@ -179,9 +230,9 @@ class Reader:
 
     # Expressions
 
-    def _expression(self, node: ast.AST) -> None:
+    def _expression(self, node: ast.AST, *, blind: bool) -> None:
         if isinstance(node, ast.Call):
-            self._call(node)
+            self._call(node, blind=blind)
             return
         if isinstance(node, ast.Await):
             self._await(node)
@@ -198,33 +249,40 @@ class Reader:
     def _reference(self, node: ast.Name | ast.Attribute) -> None:
         """A name or a dotted name: what it stands for, and each module on the way there."""
         if isinstance(node, ast.Attribute):
-            owner = self._value(node.value)
+            owner = self._names.value(node.value)
             found = forbidden_member(owner, node.attr) if owner is not UNKNOWN else None
             if found is not None:
                 self._note(node, found)
                 return
+            if isinstance(inspect.getattr_static(type(owner), node.attr, None), FunctionType | property):
+                self.named.append(type(owner))  # a method of an object that lies outside
             if not isinstance(node.ctx, ast.Load):
                 self._changed(node, node.value)
-        value = self._value(node)
+        value = self._names.value(node)
         if value is not UNKNOWN and isinstance(node.ctx, ast.Load):
             found = forbidden_object(value)
             if found is not None:
                 self._note(node, found)
                 return
-            self.named.append(value)
+            for one in all_held(value):
+                if (inner := forbidden_object(one)) is not None:
+                    self._fault(node, f"{inner.what}, in {_text(node)}", inner.instead)
+                self.named.append(one)
         if isinstance(node, ast.Attribute):
             self._visit(node.value)
 
-    def _call(self, node: ast.Call) -> None:
-        function = self._value(node.func)
-        if function is hash and not (node.args and self._is_whole(node.args[0])):
+    def _call(self, node: ast.Call, *, blind: bool) -> None:
+        function = self._names.value(node.func)
+        if function is hash and not (node.args and is_whole(node.args[0], self._names)):
             self._fault(node, "hash(…)", instead.ADDRESS)
+        if function is getattr and len(node.args) > 1 and isinstance(name := node.args[1], ast.Constant):
+            self._visit(ast.copy_location(ast.Attribute(node.args[0], str(name.value), ast.Load()), node))
         if isinstance(node.func, ast.Attribute) and node.func.attr in _CHANGING:
-            owner = node.func.value
-            if isinstance(self._root_value(owner), _CONTAINERS):
-                self._fault(node, f"a change of {_text(owner)}, which outlives the execution", instead.STATE)
+            self._changed(node, node.func.value, whole=False)
+        elif node.args and any(function is one for one in _CHANGING_FIRST):
+            self._changed(node, node.args[0], whole=function is setattr or function is delattr)
         self._visit(node.func)
-        blind = self._sets.is_blind(node)
+        blind = self._sets.is_blind(node, blind=blind)
         for argument in (*node.args, *(keyword.value for keyword in node.keywords)):
             self._visit(argument, blind=blind)
 
@@ -239,10 +297,10 @@ class Reader:
             return scope is not None and node.id in scope.awaitables
         if not isinstance(node, ast.Call):
             return False
-        function = self._value(node.func)
+        function = self._names.value(node.func)
         if inspect.iscoroutinefunction(function):
             return bool(getattr(function, "__module__", None) == self._source.__module__)
-        root = _root(node.func)
+        root = root_of(node.func)
         scope = self._names.scope_with(root.id) if isinstance(root, ast.Name) else None
         if scope is None or not isinstance(root, ast.Name):
             return False
@@ -250,60 +308,33 @@ class Reader:
             return root.id in scope.functions
         return root.id in scope.parameters
 
-    # What stands for what
+    def _changed(self, node: ast.expr, owner: ast.expr, *, whole: bool = True) -> None:
+        """A part of something is set or deleted: of what is outside, or of a class's own containers.
 
-    def _value(self, node: ast.expr) -> object:
-        """The object of a name or dotted name, found through modules and classes alone; UNKNOWN for all else."""
-        if isinstance(node, ast.Name):
-            return self._names.value(node.id)
-        if isinstance(node, ast.Attribute):
-            owner = self._value(node.value)
-            if isinstance(owner, ModuleType | type):
-                return getattr(owner, node.attr, UNKNOWN)
-        return UNKNOWN
-
-    def _root_value(self, node: ast.expr) -> object:
-        """The object outside of the function that an expression reaches into, or an attribute of the class itself."""
-        if isinstance(node, ast.Attribute):
-            value = self._value(node)
-            if value is not UNKNOWN:
-                return value
-            root = node.value
-            if isinstance(root, ast.Name) and root.id in ("self", "cls") and inspect.isclass(self._source):
-                return vars(self._source).get(node.attr, UNKNOWN)
-            return self._root_value(root)
-        if isinstance(node, ast.Subscript):
-            return self._root_value(node.value)
-        return self._value(node)
-
-    def _changed(self, node: ast.expr, owner: ast.expr) -> None:
-        """A part of something is set or deleted: of what is outside, or of a class's own containers."""
-        value = self._root_value(owner)
-        if value is not UNKNOWN and (self._is_outside(owner) or isinstance(value, _CONTAINERS)):
+        Args:
+            whole: False where only a container can be changed so.
+        """
+        value = self._names.root_value(owner)
+        changed = whole and value is not UNKNOWN and self._names.is_outside(owner)
+        if changed or isinstance(value, _CONTAINERS):
             self._fault(node, f"a change of {_text(owner)}, which outlives the execution", instead.STATE)
 
-    def _is_outside(self, node: ast.expr) -> bool:
-        root = _root(node)
-        return isinstance(root, ast.Name) and self._names.scope_with(root.id) is None
+    def _is_container(self, node: ast.expr) -> bool:
+        """Whether it is a container that can be changed, made where it stands or from outside."""
+        if isinstance(node, ast.Call):
+            return any(self._names.value(node.func) is one for one in _MAKES_CONTAINER)
+        literals = ast.List | ast.Dict | ast.Set | ast.ListComp | ast.DictComp | ast.SetComp
+        return isinstance(node, literals) or isinstance(self._itself(node), _CONTAINERS)
 
-    def _is_whole(self, node: ast.expr) -> bool:
-        """Whether it is an integer, whose hash is the same everywhere."""
-        if isinstance(node, ast.Constant):
-            return isinstance(node.value, int)
-        function = self._value(node.func) if isinstance(node, ast.Call) else None
-        return function is int or function is len
+    def _itself(self, node: ast.expr | None) -> object:
+        """The object that an expression is, and not one that it reaches into: what a table holds may be a number."""
+        return self._names.root_value(node) if isinstance(node, ast.Name | ast.Attribute) else UNKNOWN
 
     def _note(self, node: ast.AST, found: Forbidden) -> None:
         self._fault(node, found.what, found.instead)
 
     def _fault(self, node: ast.AST, what: str, hint: str) -> None:
         self.faults.add((getattr(node, "lineno", self._tree.lineno), what, hint))
-
-
-def _root(node: ast.expr) -> ast.expr:
-    while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
-        node = node.func if isinstance(node, ast.Call) else node.value
-    return node
 
 
 def _text(node: ast.AST) -> str:
@@ -325,7 +356,11 @@ def _branches(node: ast.If | ast.For | ast.While | ast.Try | ast.Match) -> list[
 
 
 def _set_attributes(tree: ast.AST) -> Iterable[str]:
-    """The attributes of `self` that a class's text says are sets."""
+    """The attributes of `self` that a class's text says are sets, in its methods or above them."""
+    fields = tree.body if isinstance(tree, ast.ClassDef) else []
+    for one in fields:
+        if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name) and is_set_annotation(one.annotation):
+            yield one.target.id
     for node in ast.walk(tree):
         if isinstance(node, ast.AnnAssign) and is_set_annotation(node.annotation):
             target: ast.expr = node.target

@@ -3,34 +3,33 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Set
+import typing
+from collections.abc import Iterator, Set
 
-from forktrail_behaviors.determinism.scope import UNKNOWN, Names
-
-# An object that a name or a dotted name stands for; UNKNOWN for a local value.
-Resolve = Callable[[ast.expr], object]
+from forktrail_behaviors.determinism.scope import UNKNOWN, Names, is_set_annotation
 
 _ORDER_BLIND = (len, any, all, set, frozenset, sorted, min, max)
 _BY_KEY = (sorted, min, max)
+# What hands on what it is given, in its order: nothing shows where nobody minds the order.
+_PASSING = (list, tuple, map, filter, iter, reversed)
 _SHOWING = (list, tuple, enumerate, zip, map, filter, iter, next, reversed, sum, str, repr, dict)
 _SET_METHODS = frozenset({"union", "intersection", "difference", "symmetric_difference", "copy"})
 _VIEWS = frozenset({"keys", "items"})
 _OPERATORS = (ast.BitOr, ast.BitAnd, ast.Sub, ast.BitXor)
 _TAKING_ITERABLES = frozenset({"join", "extend", "fromkeys", "writelines", "from_iterable", "extendleft"})
-_MODULES = frozenset({"itertools", "collections", "functools", "heapq", "json"})
+_MODULES = frozenset({"itertools", "collections", "functools", "_functools", "_heapq", "json"})
 
 
 class Sets:
     """Tells which expressions are sets, and which show the order of one."""
 
-    def __init__(self, names: Names, resolve: Resolve, attributes: Set[str]) -> None:
+    def __init__(self, names: Names, attributes: Set[str]) -> None:
         """Look at one function.
 
         Args:
             attributes: those of `self` that hold sets.
         """
         self._names = names
-        self._resolve = resolve
         self._attributes = attributes
 
     def is_set(self, node: ast.expr) -> bool:
@@ -39,11 +38,11 @@ class Sets:
             return True
         if isinstance(node, ast.Name):
             scope = self._names.scope_with(node.id)
-            return node.id in scope.sets if scope else isinstance(self._resolve(node), Set)
+            return node.id in scope.sets if scope else isinstance(self._names.value(node), Set)
         if isinstance(node, ast.Attribute):
             if isinstance(node.value, ast.Name) and node.value.id == "self" and node.attr in self._attributes:
                 return True
-            return isinstance(self._resolve(node), Set)
+            return isinstance(self._names.value(node), Set)
         if isinstance(node, ast.BinOp):
             sides = (node.left, node.right)
             return isinstance(node.op, _OPERATORS) and any(self.is_set(one) or _is_view(one) for one in sides)
@@ -56,9 +55,11 @@ class Sets:
         return isinstance(node, ast.Call) and self._returns_set(node)
 
     def _returns_set(self, call: ast.Call) -> bool:
-        function = self._resolve(call.func)
+        function = self._names.value(call.func)
         if function is set or function is frozenset:
             return True
+        if function is typing.cast:
+            return bool(call.args) and is_set_annotation(call.args[0])
         annotation = getattr(function, "__annotations__", {}).get("return") if function is not UNKNOWN else None
         if annotation is not None:
             text = annotation if isinstance(annotation, str) else str(annotation)
@@ -77,20 +78,17 @@ class Sets:
         elif isinstance(node, ast.ListComp | ast.GeneratorExp | ast.DictComp) and not blind:
             yield from (one.iter for one in node.generators if self.is_set(one.iter))
         elif isinstance(node, ast.Call):
-            yield from self._shown_by_call(node)
+            yield from () if blind and self._passes_on(node) else self._shown_by_call(node)
         elif isinstance(node, ast.List | ast.Tuple):
             yield from (one for one in node.elts if isinstance(one, ast.Starred) and self.is_set(one.value))
-        elif isinstance(node, ast.Assign | ast.YieldFrom):
-            unpacked = isinstance(node, ast.YieldFrom) or any(
-                isinstance(to, ast.List | ast.Tuple) for to in node.targets
-            )
-            if node.value is not None and unpacked and self.is_set(node.value):
+        elif isinstance(node, ast.Assign | ast.AugAssign | ast.YieldFrom):
+            if _unpacks(node) and self.is_set(node.value):
                 yield node.value
         elif isinstance(node, ast.FormattedValue) and self.is_set(node.value):
             yield node.value
 
     def _shown_by_call(self, call: ast.Call) -> Iterator[ast.expr]:
-        function = self._resolve(call.func)
+        function = self._names.value(call.func)
         given = [*call.args, *(keyword.value for keyword in call.keywords)]
         sets = [one for one in given if self.is_set(one)]
         starred = [one for one in given if isinstance(one, ast.Starred) and self.is_set(one)]
@@ -101,21 +99,56 @@ class Sets:
         elif _among(function, _SHOWING) or getattr(function, "__module__", None) in _MODULES:
             yield from sets
         elif isinstance(call.func, ast.Attribute):
-            if call.func.attr == "pop" and not given and self.is_set(call.func.value):
+            if call.func.attr in ("pop", "__iter__") and not given and self.is_set(call.func.value):
                 yield call.func.value
             yield from sets if call.func.attr in _TAKING_ITERABLES else starred
         else:
             yield from starred
 
-    def is_blind(self, call: ast.Call) -> bool:
-        """Whether a call doesn't mind in which order its arguments give what they hold."""
+    def is_blind(self, call: ast.Call, *, blind: bool) -> bool:
+        """Whether a call doesn't mind in which order its arguments give what they hold.
+
+        Args:
+            blind: whether the call itself stands where the order of what it gives doesn't matter.
+        """
         by_key = any(keyword.arg == "key" for keyword in call.keywords)
-        function = self._resolve(call.func)
-        return _among(function, _ORDER_BLIND) and not (by_key and _among(function, _BY_KEY))
+        function = self._names.value(call.func)
+        if function is sum:
+            return len(call.args) == 1 and not call.keywords and self._counts(call.args[0])
+        return (blind and self._passes_on(call)) or (
+            _among(function, _ORDER_BLIND) and not (by_key and _among(function, _BY_KEY))
+        )
+
+    def _passes_on(self, call: ast.Call) -> bool:
+        return _among(self._names.value(call.func), _PASSING)
+
+    def _counts(self, node: ast.expr) -> bool:
+        """Whether it gives integers alone, whose sum is the same in any order."""
+        if not isinstance(node, ast.GeneratorExp | ast.ListComp):
+            return False
+        return isinstance(node.elt, ast.Compare) or is_whole(node.elt, self._names)
+
+
+def is_whole(node: ast.expr, names: Names) -> bool:
+    """Whether it is an integer, as far as its text says."""
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, int)
+    function = names.value(node.func) if isinstance(node, ast.Call) else None
+    return function is int or function is len
 
 
 def _among(function: object, functions: tuple[object, ...]) -> bool:
     return any(function is one for one in functions)
+
+
+def _unpacks(node: ast.Assign | ast.AugAssign | ast.YieldFrom) -> bool:
+    """Whether a statement takes its value apart, in its order; a list that grows by it does."""
+    if isinstance(node, ast.AugAssign):
+        return isinstance(node.op, ast.Add)
+    return isinstance(node, ast.YieldFrom) or any(
+        isinstance(to, ast.List | ast.Tuple) or (isinstance(to, ast.Subscript) and isinstance(to.slice, ast.Slice))
+        for to in node.targets
+    )
 
 
 def _is_view(node: ast.expr) -> bool:

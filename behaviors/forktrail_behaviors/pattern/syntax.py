@@ -26,9 +26,10 @@ from forktrail_behaviors.pattern.tree import (
 )
 from forktrail_schemas.errors import InvalidInput
 
-__all__ = ["DEPTH_MAX", "WALK_MAX", "Pattern", "parse"]
+__all__ = ["DEPTH_MAX", "STEPS_MAX", "WALK_MAX", "Pattern", "parse"]
 
 WALK_MAX = 5
+STEPS_MAX = 64
 DEPTH_MAX = 32
 _INTEGER_MAX = 2**63 - 1
 _CONSTANTS: dict[str, Scalar] = {"TRUE": True, "FALSE": False, "NULL": None}
@@ -88,6 +89,8 @@ class _Parser:
         self._path(scope, steps, given)
         while self._sign(","):
             self._path(scope, steps, given)
+        if len(steps) > STEPS_MAX:
+            raise self._refused(f"a MATCH has more than {STEPS_MAX} relations", "write several handlers")
         labels = scope.close(steps)
         conditions: list[Expression] = list(given)
         for condition in given:
@@ -237,6 +240,8 @@ class _Parser:
             if self._keyword(word):
                 self._word("WITH", hint=f"write {word} WITH")
                 return cast("Operator", f"{word} WITH")
+        if token.upper == "NOT":
+            raise self._refused("NOT stands before a whole condition", "write NOT v.property IN […]")
         raise self._refused("a comparison is missing", "a property by itself says nothing: write v.property = true")
 
     def _operand(self, scope: Scope) -> Operand:
@@ -250,6 +255,8 @@ class _Parser:
             )
         if not scope.knows(token.text):
             raise self._foreign(token, f"nothing is called {token.text}", "name a node of the MATCH")
+        if self._next.text == ")" and self._next.kind == "sign":
+            raise self._refused("a pattern is no condition", "write EXISTS { MATCH … } around it")
         self._expect("sign", ".", hint=f"compare properties: {token.text}.id")
         found = Property(token.text, self._expect("word", hint="a property follows the dot").text)
         self._note(scope, found)
@@ -279,11 +286,11 @@ class _Parser:
 
     def _number(self, token: Token, sign: int) -> int | float:
         if token.text.isdigit():
+            if len(token.text) > 1 and token.text[0] == "0":
+                raise refused(self._text, token.position, "a number begins with 0", "write it without leading zeros")
             whole = sign * int(token.text) if len(token.text) < 20 else _INTEGER_MAX + 1
-            if abs(whole) > _INTEGER_MAX or (len(token.text) > 1 and token.text[0] == "0"):
-                raise refused(
-                    self._text, token.position, "this is no integer of 64 bits", "write it without leading zeros"
-                )
+            if not -_INTEGER_MAX - 1 <= whole <= _INTEGER_MAX:
+                raise refused(self._text, token.position, "this is no integer of 64 bits", "write a double: 1e19")
             return whole
         value = sign * float(token.text)
         if value in (float("inf"), float("-inf")):

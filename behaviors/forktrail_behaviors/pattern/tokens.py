@@ -12,7 +12,7 @@ TokenKind = Literal["word", "text", "number", "sign", "end"]
 
 _TOKEN = re.compile(
     r"""(?P<word>[A-Za-z_][A-Za-z0-9_]*)
-    |(?P<number>\d+(\.\d+)?([eE][+-]?\d+)?)
+    |(?P<number>[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?)
     |(?P<text>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")
     |(?P<sign><=|>=|<>|\.\.|[()\[\]{}:,.|*=<>-])
     """,

@@ -142,6 +142,7 @@ def _work(arguments: argparse.Namespace, settings: Settings, pack: Pack, key: Si
                 if worker.epoch and not ready:
                     ready = True
                     note(f"reacting to {arguments.run} (epoch {worker.epoch}); Ctrl-C ends it")
+                    _tell_left(reactor)
                 if nothing_left and arguments.until_idle:
                     idle = True
                     break
@@ -152,6 +153,15 @@ def _work(arguments: argparse.Namespace, settings: Settings, pack: Pack, key: Si
     finally:
         reactor.close()
         log.close()
+
+
+def _tell_left(reactor: Reactor) -> None:
+    """Say which executions can't go on, since their behavior's code has changed since they began."""
+    for behavior, executions in reactor.foreign_executions.items():
+        note(
+            f"{counted(len(executions), 'execution')} of an earlier version of {behavior} can't go on without its code:"
+            " load that, or end them with `forktrail executions cancel`"
+        )
 
 
 @contextmanager

@@ -18,8 +18,13 @@ from forktrail_schemas.ids import derived_id
 from forktrail_schemas.signatures import key_id
 
 SAME_PERSON_MAY_REVIEW = "same-person-may-review"
+# Whether the planner (a behavior) proposes the next test by itself when there is a new finding.
+PROPOSE_TESTS, WHEN_ASKED, ON_FINDING = "propose-tests", "when-asked", "on-finding"
 # Every setting a run has, with the values it may take; the first is what holds until it is changed.
-SETTINGS: dict[str, tuple[str, ...]] = {SAME_PERSON_MAY_REVIEW: ("false", "true")}
+SETTINGS: dict[str, tuple[str, ...]] = {
+    SAME_PERSON_MAY_REVIEW: ("false", "true"),
+    PROPOSE_TESTS: (WHEN_ASKED, ON_FINDING),
+}
 
 CASES = "cases"
 HTTP_REQUESTS = "http-requests"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +14,9 @@ from forktrail_behaviors.determinism.check import Fault, check
 from forktrail_schemas.errors import InvalidInput
 from support import dishonest_behaviors, honest_behaviors
 
-DISHONEST = "clocks chance outside addresses waiting state Keeper follows orders".split()  # noqa: SIM905
+DISHONEST = (
+    "clocks chance outside addresses waiting state Keeper follows holds aliases orders more_orders".split()  # noqa: SIM905
+)
 _REFUSED = re.compile(r"# refused: ([^#\n]*)")
 
 
@@ -26,7 +29,7 @@ def expected() -> Iterator[tuple[int, str]]:
 def test_each_line_that_isn_t_deterministic_is_named_and_no_other() -> None:
     found = {fault for name in DISHONEST for fault in check(getattr(dishonest_behaviors, name))}
     wanted = list(expected())
-    assert len(wanted) > 80
+    assert len(wanted) > 120
     missed = [(line, words) for line, words in wanted if not any(_names(fault, line, words) for fault in found)]
     false = [fault for fault in sorted(found) if not any(_names(fault, line, words) for line, words in wanted)]
     assert missed == []
@@ -83,3 +86,21 @@ def test_code_without_text_is_refused() -> None:
 def test_a_lambda_is_refused() -> None:
     with pytest.raises(InvalidInput, match="isn't written as a function"):
         check(lambda ctx: ctx)
+
+
+def test_names_are_looked_up_where_a_decorated_function_was_written_and_not_its_decorator(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "wrapper_of_check_test.py").write_text(
+        "import functools\n\n"
+        "def wrap(f):\n    @functools.wraps(f)\n    def inner(*a):\n        return f(*a)\n    return inner\n"
+    )
+    (tmp_path / "wrapped_of_check_test.py").write_text(
+        "from time import time_ns as t\nfrom wrapper_of_check_test import wrap\n\n"
+        "@wrap\ndef react(ctx):\n    return t()\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    importlib.invalidate_caches()
+    react = importlib.import_module("wrapped_of_check_test").react
+    (fault,) = check(react)
+    assert (Path(fault.file).name, fault.line, fault.what) == ("wrapped_of_check_test.py", 6, "time.time_ns")

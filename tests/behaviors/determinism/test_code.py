@@ -52,7 +52,7 @@ def digest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Digest]:
 
 
 def forget() -> None:
-    for name in [name for name in sys.modules if name.partition(".")[0] in ("packed", "alone", "beside")]:
+    for name in [name for name in sys.modules if name.partition(".")[0] in ("packed", "alone", "beside", "wrapping")]:
         del sys.modules[name]
 
 
@@ -76,6 +76,31 @@ def test_code_that_moves_to_another_module_counts(digest: Digest) -> None:
     moved = {**FILES, "packed/sounds.py": FILES["packed/words.py"]}
     moved["packed/reactions.py"] = FILES["packed/reactions.py"].replace("words", "sounds")
     assert digest(FILES) != digest(moved)
+
+
+def test_a_decorator_of_another_package_hides_nothing(digest: Digest) -> None:
+    files = {
+        **FILES,
+        "wrapping.py": "import functools\n\ndef wrap(f):\n    return functools.wraps(f)(lambda ctx: f(ctx))\n",
+        "packed/reactions.py": "import wrapping\nfrom packed.words import greet\n\n@wrapping.wrap\n"
+        "def react(ctx):\n    return greet()\n",
+    }
+    first = digest(files)
+    for name in ("packed/reactions.py", "packed/words.py"):
+        assert digest({**files, name: files[name] + "Y = 2\n"}) != first
+
+
+def test_a_package_that_is_a_link_counts_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, digest: Digest) -> None:
+    expected = digest(FILES)
+    forget()
+    for name, text in FILES.items():
+        path = tmp_path / "elsewhere" / name.replace("packed/", "stored/")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    (tmp_path / "packed").symlink_to(tmp_path / "elsewhere" / "stored")
+    monkeypatch.syspath_prepend(tmp_path)
+    importlib.invalidate_caches()
+    assert code_sha256(importlib.import_module("packed.reactions").react) == expected
 
 
 def test_a_lone_file_counts_with_those_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -62,6 +62,10 @@ FORBIDDEN: dict[str, Callable[[], object]] = {
     "open by number": lambda: os.open(__file__, os.O_RDONLY),
     "os.listdir": lambda: os.listdir("."),  # noqa: PTH208
     "os.scandir by path": lambda: list(Path().iterdir()),
+    "os.stat by exists": lambda: Path("never-there").exists(),
+    "os.stat by getmtime": lambda: os.path.getmtime(__file__),  # noqa: PTH204
+    "os.access": lambda: os.access(".", os.R_OK),
+    "uuid.getnode": lambda: uuid.getnode(),
     "os.remove": lambda: Path("never-there").unlink(),
     "tempfile.mkdtemp": lambda: tempfile.mkdtemp(),
     "socket": lambda: socket.socket(),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from forktrail_behaviors.pattern.match import matches_born
+from forktrail_behaviors.pattern.match import holds, matches_born
 from forktrail_behaviors.pattern.search import Search
 from forktrail_behaviors.pattern.surroundings import Surroundings
 from forktrail_behaviors.pattern.syntax import Pattern, parse
@@ -41,6 +41,8 @@ def test_what_a_change_makes_is_what_the_engine_finds_anew(tmp_path: Path, round
             assert len(found) == len(told), where
             assert now - before[place] <= found, f"missed, {where}"
             assert found <= now, f"false, {where}"
+            assert all(holds(one, world.graph, keys(one, match)) for match in now), where
+            assert not any(holds(one, world.graph, keys(one, match)) for match in before[place] - now), where
             born_in_all += len(now - before[place])
             before[place] = now
     engine.close()
@@ -67,6 +69,11 @@ def test_what_a_change_makes_is_what_a_scan_finds_anew(round: int) -> None:
             born_in_all += len(now - before[place])
             before[place] = now
     assert born_in_all > 10, f"too little happens to prove anything: FORKTRAIL_TEST_SEED={SEED}"
+
+
+def keys(pattern: Pattern, match: tuple[object, ...]) -> list[NodeKey]:
+    """What a match of the engine's stands for."""
+    return [NodeKey(label, str(id)) for (_, label), id in zip(pattern.variables, match, strict=True)]
 
 
 def scan(pattern: Pattern, world: World) -> set[tuple[NodeKey, ...]]:
