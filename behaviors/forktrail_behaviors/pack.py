@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -20,7 +21,7 @@ from forktrail_behaviors.cycles import check_cycles
 from forktrail_behaviors.determinism.check import check
 from forktrail_behaviors.effects import Model, Tool
 from forktrail_behaviors.types import RelationDeclaration, Types, object_type_of, relations_implied
-from forktrail_schemas.errors import InvalidInput, NotFound
+from forktrail_schemas.errors import ForktrailError, InvalidInput, NotFound
 
 ATTRIBUTE = "PACK"
 
@@ -96,11 +97,17 @@ def load_pack(name: str) -> Pack:
         if error.name is not None and (module_name == error.name or module_name.startswith(f"{error.name}.")):
             raise NotFound(f"there is no module {module_name!r}", hint="name it as Python imports it") from error
         raise InvalidInput(f"{module_name} can't be imported: {error}") from error
+    except ForktrailError:
+        raise  # a pack that is refused
+    except Exception as error:  # what a module of the user's raises may be anything
+        at = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{at.filename}:{at.lineno}"
+        raise InvalidInput(f"{module_name} can't be imported: {type(error).__name__}: {error} ({where})") from error
     pack: Any = getattr(module, attribute or ATTRIBUTE, None)
     if pack is None:
         raise NotFound(f"{module_name} has no {attribute or ATTRIBUTE}", hint="PACK = Pack(…) makes one")
     if not isinstance(pack, Pack):
-        raise InvalidInput(f"{name} is a {type(pack).__name__}, not a Pack")
+        raise InvalidInput(f"{name} is no Pack: its type is {type(pack).__name__}")
     return pack
 
 

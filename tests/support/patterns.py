@@ -201,6 +201,11 @@ class _Drawing:
         text = f"MATCH {paths}" + (f" WHERE {condition}" if condition else "")
         used = " AND ".join((f"({condition or 'true'})", *(f"{name}.retired = false" for name in labels)))
         ids = ", ".join(f"{name}.id" for name in labels)
+        if self._relation:
+            # ladybug 0.22 judges a relation's data on the wrong rows where the same WHERE asks for a property of one
+            # of its nodes, once several patterns meet and the file has grown: so the data are read before.
+            read = ", ".join((*labels, "r.n AS of_r"))
+            return Drawn(text, f"MATCH {paths} WITH {read} WHERE {used.replace('r.n', 'of_r')} RETURN DISTINCT {ids}")
         return Drawn(text, f"MATCH {paths} WHERE {used} RETURN DISTINCT {ids}")
 
     def _paths(self, labels: dict[str, str], names: str, steps: int) -> str:

@@ -36,3 +36,8 @@ def clock_taken_before() -> int:
 def counter() -> int:
     """Another number each time, as memory outside the log gives."""
     return next(_numbers)
+
+
+def order_of_a_set() -> str:
+    """Twenty words in the order that this process's hashes give."""
+    return " ".join({f"word-{number}" for number in range(20)})
