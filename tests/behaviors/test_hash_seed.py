@@ -1,4 +1,4 @@
-"""The order of a set, smuggled through a helper module: another process has another, and strict replay finds the field."""
+"""The order of a set, smuggled through a helper module: another process has another, and strict replay finds it."""
 
 from __future__ import annotations
 
