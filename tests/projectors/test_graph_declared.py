@@ -266,6 +266,7 @@ def test_neighbours_in_memory_are_those_of_the_relations(tmp_path: Path) -> None
         graph.neighbours("CITES", "target", TWO[0])
 
 
+@pytest.mark.skipif(ENGINE == "kuzu", reason="kuzu 0.11.3 may crash after a CHECKPOINT that took removed relations")
 def test_relations_come_and_go_between_checkpoints_and_openings(tmp_path: Path) -> None:
     """A long random life of few nodes and many relations; an upstream issue tells of crashes after such."""
     dice = random.Random(SEED)

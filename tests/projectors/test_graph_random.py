@@ -127,7 +127,7 @@ def random_changes(dice: random.Random, graph: MemoryGraph, *, declare: bool = F
     for key in [*old, *made.nodes]:
         by_table.setdefault(key.table, []).append(key)
     for edge in [key for key in there if isinstance(key, EdgeKey) and tables.edges[key.table].removable]:
-        if dice.random() < 0.3:
+        if dice.random() < 0.3 and ENGINE != "kuzu":  # 0.11.3 may crash after a CHECKPOINT that took removed relations
             made.remove_edge(*edge, there[edge])
     for table_name, joins in tables.edges.items():
         for source, target in joins.pairs:
