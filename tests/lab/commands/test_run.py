@@ -212,7 +212,10 @@ class TestShowAndClose:
             ("ravi", ["reviewer"]),
             ("runner-1", ["runner"]),
         ]
-        assert shown["settings"] == [{"setting": "same-person-may-review", "value": "false"}]
+        assert shown["settings"] == [
+            {"setting": "same-person-may-review", "value": "false"},
+            {"setting": "propose-tests", "value": "when-asked"},
+        ]
         assert {"budget": "cases", "limit": None, "used": 0} in shown["budgets"]
 
     def test_shows_it_as_a_table_too(self, forktrail: CommandLine, run: str) -> None:
@@ -385,7 +388,8 @@ class TestSettingsBudgetsRevisions:
     def test_a_setting_is_changed_and_shown(self, forktrail: CommandLine, run: str) -> None:
         forktrail.ok("set", run, "same-person-may-review=true")
         assert forktrail.ok("set", run, "--format", "json").json == [
-            {"setting": "same-person-may-review", "value": "true"}
+            {"setting": "same-person-may-review", "value": "true"},
+            {"setting": "propose-tests", "value": "when-asked"},
         ]
 
     def test_a_setting_is_not_changed_by_a_non_admin(self, forktrail: CommandLine, run: str) -> None:
