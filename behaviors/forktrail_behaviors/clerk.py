@@ -6,12 +6,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from forktrail_behaviors.asked import Asked
+from forktrail_behaviors.budgets import UsedUp
 from forktrail_behaviors.effects import EffectResult
 from forktrail_behaviors.inputs import INLINE_BYTES_MAX, MEDIA_TYPE, Blobs
 from forktrail_behaviors.queries import QueryAnswer
 from forktrail_behaviors.reads import canonical
 from forktrail_producers.producer import meta
-from forktrail_schemas.events import ModelRequested, ModelResponded, TimerFired, ToolResponded, WorkerClaimed
+from forktrail_schemas.events import (
+    BudgetExhausted,
+    ModelRequested,
+    ModelResponded,
+    TimerFired,
+    ToolResponded,
+    WorkerClaimed,
+)
 from forktrail_schemas.events.base import Event
 from forktrail_schemas.wire import build
 
@@ -53,12 +61,27 @@ class Clerk:
             "outcome": result.outcome,
             "error": result.error,
             "cost_micros": result.cost_micros,
+            "duration_micros": result.duration_micros,
             **self._told(canonical(result.answer) if result.outcome == "ok" else None),
         }
         if isinstance(asked.event, ModelRequested):
-            tokens = {"input_tokens": result.input_tokens, "output_tokens": result.output_tokens}
-            return build(ModelResponded, {**fields, **tokens})
+            return build(ModelResponded, fields | self._exchange(result))
         return build(ToolResponded, fields)
+
+    def _exchange(self, result: EffectResult) -> dict[str, object]:
+        """What a model's provider was asked and said; the bytes go to the blob store first."""
+        told: dict[str, object] = {"input_tokens": result.input_tokens, "output_tokens": result.output_tokens}
+        told |= {"provider": result.provider, "model": result.model, "finish_reason": result.finish_reason}
+        told |= {"attempts": result.attempts}
+        for name, value in (("sent", result.sent), ("received", result.received)):
+            if value is not None:
+                told[name] = {"sha256": self.blobs.put(value), "size": len(value), "media_type": MEDIA_TYPE}
+        return told
+
+    def exhausted(self, budget: UsedUp) -> BudgetExhausted:
+        """Nothing is left of a budget."""
+        head = self.head(self.run, _ACTOR_KIND, self.worker)
+        return build(BudgetExhausted, {"meta": head, **budget._asdict()})
 
     def fired(self, asked: Asked) -> TimerFired:
         """A timer is due."""

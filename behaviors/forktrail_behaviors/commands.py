@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine, Generator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from forktrail_schemas.errors import ForktrailError
@@ -17,11 +17,15 @@ class Draft:
     Attributes:
         path: where in its execution it was made.
         fields: without `meta` and `epoch`.
+        frame: that it is made in.
+        large: bytes that the event names by their digest, and that have to be stored before it.
     """
 
     event: type[Event]
     path: str
     fields: Mapping[str, object]
+    frame: str | None = None
+    large: bytes | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -85,6 +89,19 @@ class RequestRefused(ForktrailError):
     """The rules of the log refused what the behavior asked for; `code` is the reason code."""
 
     code = "request_refused"
+
+
+def settled(answer: Answer) -> Answer:
+    """The answer, where it is one.
+
+    Raises:
+        Abstained, EffectFailed: it isn't.
+    """
+    if answer.outcome == "abstained":
+        raise Abstained(answer.error or "the model can't tell")
+    if answer.outcome != "ok":
+        raise EffectFailed(answer.error or f"the outcome is {answer.outcome}")
+    return answer
 
 
 class EffectFailed(ForktrailError):

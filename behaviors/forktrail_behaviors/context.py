@@ -11,33 +11,33 @@ import hashlib
 import json
 import random
 from collections.abc import Coroutine, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar, overload
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
-from forktrail_behaviors import ids
-from forktrail_behaviors.commands import Abstained, Answer, Draft, EffectFailed, Gather, Request, Yielded
+from forktrail_behaviors import drafting, ids
+from forktrail_behaviors.asking import REPAIRS, TURNS_MAX, Message, ask, question
+from forktrail_behaviors.changes import Frame, Maker, Proposals
+from forktrail_behaviors.commands import Answer, Draft, Gather, Request, Yielded, settled
+from forktrail_behaviors.drafting import plain
 from forktrail_behaviors.given import Object, Row, Rows, frozen
+from forktrail_behaviors.inputs import INLINE_BYTES_MAX, MEDIA_TYPE
 from forktrail_behaviors.reads import canonical, check_query
 from forktrail_behaviors.types import Types
 from forktrail_projectors.state import Value
 from forktrail_schemas.errors import InvalidInput
 from forktrail_schemas.events import (
     ApprovalRequested,
+    FrameOpened,
     ModelRequested,
-    ObjectCreated,
-    ObjectPatched,
-    ObjectRetired,
-    RelationCreated,
-    RelationRetired,
     TimerSet,
     ToolRequested,
 )
 from forktrail_schemas.events.base import Event
+from forktrail_schemas.ids import derived_id
 from forktrail_schemas.json_text import Json
-from forktrail_schemas.wire import build
 
 M = TypeVar("M", bound=BaseModel)
 GRAPH_QUERY = "graph.query"
@@ -128,16 +128,14 @@ class Context:
     def create(self, object_type: str, *, id: str | None = None, **data: Any) -> Object:
         """Make an object of a declared type; returns it by type and id.
 
-        A reference is given as an Object or an id. Several calls of one stretch may build on each other.
+        A reference is given as an Object or an id. Several calls of one stretch may build on each other. What a policy
+        holds is refused by the log (`approval_required`) without the behavior being told: propose it instead.
 
         Raises:
             InvalidInput: the type isn't declared, the data breaks it, or the behavior doesn't say that it emits it.
         """
-        self._require(object_type)
-        path = self.branch.next_path()
-        made = Object(object_type, id or ids.object_id(object_type, self.identity.id, path))
-        fields = {"object_type": object_type, "object_id": made.id, "data": self._data(object_type, data)}
-        self._put(ObjectCreated, path, fields)
+        made, draft = self._maker.create(object_type, id, data)
+        self.stretch.append(draft)
         return made
 
     def patch(self, target: Object, *, expected_version: int | None = None, **data: Any) -> None:
@@ -149,20 +147,11 @@ class Context:
         Raises:
             InvalidInput: as `create`.
         """
-        self._require(target.type)
-        fields = {
-            "object_type": target.type,
-            "object_id": target.id,
-            "data": self._data(target.type, data, whole=False),
-            "expected_version": expected_version,
-        }
-        self._put(ObjectPatched, self.branch.next_path(), fields)
+        self.stretch.append(self._maker.patch(target, data, expected_version))
 
     def retire(self, target: Object, reason: str = "") -> None:
         """Take an object out of use: patterns no longer match it, and its relations end."""
-        self._require(target.type)
-        fields = {"object_type": target.type, "object_id": target.id, "reason": reason}
-        self._put(ObjectRetired, self.branch.next_path(), fields)
+        self.stretch.append(self._maker.retire(target, reason))
 
     def relate(self, relation_type: str, source: Object, target: Object, **data: Any) -> None:
         """Join two objects by a declared relation.
@@ -170,15 +159,22 @@ class Context:
         Raises:
             InvalidInput: as `create`.
         """
-        self._require(relation_type)
-        text = canonical(self.types.checked_relation(relation_type, source.type, target.type, _plain(data))).decode()
-        self._put(RelationCreated, self.branch.next_path(), _ends(relation_type, source, target) | {"data": text})
+        self.stretch.append(self._maker.relate(relation_type, source, target, data))
 
     def unrelate(self, relation_type: str, source: Object, target: Object, reason: str = "") -> None:
         """End a relation."""
-        self._require(relation_type)
-        fields = _ends(relation_type, source, target) | {"reason": reason}
-        self._put(RelationRetired, self.branch.next_path(), fields)
+        self.stretch.append(self._maker.unrelate(relation_type, source, target, reason))
+
+    @property
+    def propose(self) -> Proposals:
+        """The same changes as proposals: what a policy holds waits for a reviewer, the rest is made at once."""
+        return Proposals(self._maker)
+
+    def frame(self, title: str) -> Frame:
+        """Open a frame: what is changed in it is seen outside once it is merged."""
+        path = self.branch.next_path()
+        self.stretch.append(drafting.checked(FrameOpened, path, {"title": title}))
+        return Frame(derived_id("frame", self.identity.output_id(path)), self._maker, self._append)
 
     def emit(self, event: type[Event], **fields: Any) -> None:
         """Write an event of any built-in type, in this behavior's name.
@@ -191,12 +187,30 @@ class Context:
 
     @overload
     async def model(
-        self, name: str, *, messages: Iterable[Mapping[str, Any]], schema: type[M], **options: Any
+        self,
+        name: str,
+        *,
+        messages: Iterable[Mapping[str, Any]],
+        schema: type[M],
+        tools: Iterable[str] = (),
+        turns_max: int = TURNS_MAX,
+        transcript: list[Message] | None = None,
+        repairs: int = REPAIRS,
+        abstain_below: float | None = None,
+        **options: Any,
     ) -> M: ...
 
     @overload
     async def model(
-        self, name: str, *, messages: Iterable[Mapping[str, Any]], schema: None = None, **options: Any
+        self,
+        name: str,
+        *,
+        messages: Iterable[Mapping[str, Any]],
+        schema: None = None,
+        tools: Iterable[str] = (),
+        turns_max: int = TURNS_MAX,
+        transcript: list[Message] | None = None,
+        **options: Any,
     ) -> Json: ...
 
     async def model(
@@ -205,30 +219,48 @@ class Context:
         *,
         messages: Iterable[Mapping[str, Any]],
         schema: type[BaseModel] | None = None,
+        tools: Iterable[str] = (),
+        turns_max: int = TURNS_MAX,
+        transcript: list[Message] | None = None,
+        repairs: int = REPAIRS,
+        abstain_below: float | None = None,
         **options: Any,
     ) -> object:
         """Ask a model; returns its answer, an instance of `schema` where one is given.
+
+        Args:
+            tools: names of the pack's tools that it may call; each call is made as by `tool`, and it is asked again.
+            turns_max: so often it is asked in all, while it calls tools.
+            transcript: takes every message that led to the answer, the given ones first.
+            repairs: so often it is asked again, with what is wrong, after an answer that isn't of the schema.
+            abstain_below: an answer whose field `confidence` is less counts as none.
+            options: what the provider takes beside these, a temperature say.
 
         Raises:
             RequestRefused: the rules refused it, a budget say.
             Abstained: it can't tell.
             EffectFailed: it failed, or its answer isn't of the schema.
         """
-        request: dict[str, Json] = {
-            "model": name,
-            "messages": [_plain(message) for message in messages],
-            "schema": schema.model_json_schema() if schema is not None else None,
-            "options": _plain(options),
-        }
-        answer = _settled(await self._ask(ModelRequested, {"name": name, **_request(request)}))
-        if schema is None:
-            return frozen(json.loads(answer.value))
-        try:
-            return schema.model_validate_json(answer.value)
-        except ValidationError as error:
-            faults = error.errors(include_url=False, include_input=False)
-            where = ".".join(map(str, faults[0]["loc"]))
-            raise EffectFailed(f"the answer is no {schema.__name__}: {where}: {faults[0]['msg']}") from None
+        asked = question(
+            name,
+            messages,
+            schema,
+            tools=tools,
+            turns_max=turns_max,
+            repairs=repairs,
+            abstain_below=abstain_below,
+            options=options,
+        )
+        return await ask(asked, self.types, self, transcript)
+
+    async def ask_model(self, name: str, request: Mapping[str, Json]) -> Answer:
+        """One turn of a model, as `model` takes it; the request is a whole one (asking.py)."""
+        text = canonical(request)
+        fields: dict[str, object] = {"name": name, "request_sha256": hashlib.sha256(text).hexdigest()}
+        if len(text) <= INLINE_BYTES_MAX:
+            return await self._ask(ModelRequested, fields | {"request": text.decode(), "blob": None})
+        blob = {"sha256": fields["request_sha256"], "size": len(text), "media_type": MEDIA_TYPE}
+        return await self._ask(ModelRequested, fields | {"request": None, "blob": blob}, text)
 
     async def tool(self, name: str, /, *, idempotency_key: str | None = None, **arguments: Any) -> Json:
         """Call a tool; returns its answer.
@@ -237,16 +269,19 @@ class Context:
             idempotency_key: what a tool that writes recognizes a second sending by.
 
         Raises:
+            InvalidInput: the arguments aren't as the tool declares them; nothing is called.
             RequestRefused: the rules refused it.
             EffectFailed: it failed.
         """
+        tool, given = self.types.tool(name), plain(arguments)
+        tool.check(given)
         fields = {
             "name": name,
-            "side_effects": self.types.side_effects(name),
+            "side_effects": tool.side_effects,
             "idempotency_key": idempotency_key,
-            **_request({"tool": name, "arguments": _plain(arguments)}),
+            **_request({"tool": name, "arguments": given}),
         }
-        return frozen(json.loads(_settled(await self._ask(ToolRequested, fields)).value))
+        return frozen(json.loads(settled(await self._ask(ToolRequested, fields)).value))
 
     async def query(self, cypher: str, /, **parameters: Value) -> Rows:
         """Ask the graph as of now, which the log then remembers; see `reads.py` for what a query may be.
@@ -257,9 +292,9 @@ class Context:
             EffectFailed: the graph refused it.
         """
         check_query(cypher)
-        request = {"tool": GRAPH_QUERY, "arguments": {"cypher": cypher, "parameters": _plain(parameters)}}
+        request = {"tool": GRAPH_QUERY, "arguments": {"cypher": cypher, "parameters": plain(parameters)}}
         fields = {"name": GRAPH_QUERY, "side_effects": "read", "idempotency_key": None, **_request(request)}
-        answer = _settled(await self._ask(ToolRequested, fields))
+        answer = settled(await self._ask(ToolRequested, fields))
         return tuple(Row(row) for row in json.loads(answer.value))
 
     async def approval(self, title: str, details: str = "") -> Decision:
@@ -285,15 +320,20 @@ class Context:
         results: list[Any] = await Yielded(Gather(self.branch.next_path(), branches))
         return results
 
-    async def _ask(self, event: type[Event], fields: Mapping[str, object]) -> Answer:
-        answer: Answer = await Yielded(Request(_checked(Draft(event, self.branch.next_path(), fields))))
+    async def _ask(self, event: type[Event], fields: Mapping[str, object], large: bytes | None = None) -> Answer:
+        draft = drafting.checked(event, self.branch.next_path(), fields)
+        answer: Answer = await Yielded(Request(replace(draft, large=large)))
         return answer
 
     def _put(self, event: type[Event], path: str, fields: Mapping[str, object]) -> None:
-        self.stretch.append(_checked(Draft(event, path, fields)))
+        self.stretch.append(drafting.checked(event, path, fields))
 
-    def _data(self, object_type: str, data: Mapping[str, Any], *, whole: bool = True) -> str:
-        return canonical(self.types.checked_object(object_type, _plain(data), whole=whole)).decode()
+    @property
+    def _maker(self) -> Maker:
+        return Maker(self.types, self.identity.id, lambda: self.branch.next_path(), self._require)
+
+    def _append(self, draft: Draft) -> None:
+        self.stretch.append(draft)
 
     def _require(self, name: str) -> None:
         if name not in self.emits:
@@ -302,58 +342,7 @@ class Context:
             )
 
 
-def _checked(draft: Draft) -> Draft:
-    """The draft, whose fields fit its event: what doesn't fails the behavior, and not whoever writes the event."""
-    told = {"epoch": 1} if "epoch" in draft.event.model_fields else {}
-    build(draft.event, {"meta": _ANY_META, **told, **draft.fields})
-    return draft
-
-
-_ANY_META = {
-    "event_id": "00000000-0000-8000-8000-000000000000",
-    "run": "run",
-    "occurred_at": 0,
-    "actor": {"kind": "behavior", "id": "any"},
-    "causes": [],
-    "goal": None,
-}
-
-
-def _settled(answer: Answer) -> Answer:
-    """The answer, where it is one."""
-    if answer.outcome == "abstained":
-        raise Abstained(answer.error or "the model can't tell")
-    if answer.outcome != "ok":
-        raise EffectFailed(answer.error or f"the outcome is {answer.outcome}")
-    return answer
-
-
 def _request(request: Mapping[str, Json]) -> dict[str, object]:
     """The canonical request and its digest; no event id is in it, so that a fork finds its parent's answer."""
     text = canonical(request)
     return {"request": text.decode(), "request_sha256": hashlib.sha256(text).hexdigest()}
-
-
-def _ends(relation_type: str, source: Object, target: Object) -> dict[str, object]:
-    return {
-        "relation_type": relation_type,
-        "source_type": source.type,
-        "source_id": source.id,
-        "target_type": target.type,
-        "target_id": target.id,
-    }
-
-
-def _plain(value: Any) -> Any:
-    """A value as JSON: objects by their ids, models by their fields."""
-    if isinstance(value, Object):
-        return value.id
-    if isinstance(value, BaseModel):
-        return value.model_dump(mode="json")
-    if isinstance(value, Mapping):
-        return {str(name): _plain(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if value is None or isinstance(value, str | bool | int | float):
-        return value
-    raise InvalidInput(f"a {type(value).__name__} is no JSON value", hint="give text, numbers, lists or mappings")

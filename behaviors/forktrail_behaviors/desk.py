@@ -68,7 +68,7 @@ class ThreadedDesk:
         self._clerk, self._log, self._now = clerk, log, now
         models = {model.name: model for model in pack.models}
         tools = {tool.name: tool for tool in pack.tools}
-        self._effects = Effects(models, tools, self._answered, limits)
+        self._effects = Effects(models, tools, clerk.blobs, self._answered, limits)
         self._waiting: dict[str, Asked] = {}
         self._new: dict[str, Asked] = {}
         self._writing = threading.Lock()

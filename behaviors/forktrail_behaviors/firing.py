@@ -8,7 +8,10 @@ from forktrail_behaviors.mirrored_graph import MirroredGraph
 from forktrail_behaviors.pattern.match import matches_born
 from forktrail_behaviors.subscription import Match, OnEvent, OnRelation, Subscription
 from forktrail_projectors.state import NodeKey
+from forktrail_schemas.events import ObjectCreated, ObjectPatched, ObjectRetired, RelationCreated, RelationRetired
 from forktrail_schemas.events.base import Event
+
+_CHANGES = (ObjectCreated, ObjectPatched, ObjectRetired, RelationCreated, RelationRetired)
 
 
 def matches_of(subscription: Subscription, event: Event, graph: MirroredGraph) -> Iterator[Match]:
@@ -18,7 +21,7 @@ def matches_of(subscription: Subscription, event: Event, graph: MirroredGraph) -
         graph: as of the event, which is the last it has folded.
     """
     if isinstance(subscription, OnEvent):
-        if subscription.takes(event):
+        if subscription.takes(event) and not _held(event):
             yield Match()
     elif isinstance(subscription, OnRelation):
         yield from _relations(subscription.relation, graph)
@@ -27,6 +30,11 @@ def matches_of(subscription: Subscription, event: Event, graph: MirroredGraph) -
         for bound in matches_born(pattern, graph, graph.changes):
             nodes = tuple((name, key) for (name, _), key in zip(pattern.variables, bound, strict=True))
             yield Match(tuple(str(key.id) for key in bound), nodes)
+
+
+def _held(event: Event) -> bool:
+    """Whether it is a change in a frame: nothing has happened outside yet."""
+    return event.meta.frame is not None and isinstance(event, _CHANGES)
 
 
 def _relations(relation: str, graph: MirroredGraph) -> Iterator[Match]:

@@ -44,6 +44,7 @@ class Output:
             "actor": {"kind": "behavior", "id": identity.behavior},
             "causes": [self.cause],
             "goal": self.goal,
+            "frame": draft.frame,
             "execution": {
                 "id": identity.id,
                 "behavior": identity.behavior,

@@ -19,7 +19,8 @@ from pydantic import BaseModel
 from forktrail_behaviors.behavior import Behavior
 from forktrail_behaviors.cycles import check_cycles
 from forktrail_behaviors.determinism.check import check
-from forktrail_behaviors.effects import Model, Tool
+from forktrail_behaviors.effects import Model
+from forktrail_behaviors.tools import Tool
 from forktrail_behaviors.types import RelationDeclaration, Types, object_type_of, relations_implied
 from forktrail_schemas.errors import ForktrailError, InvalidInput, NotFound
 
@@ -73,7 +74,7 @@ class Pack:
     @cached_property
     def types(self) -> Types:
         """What its behaviors check their data with."""
-        return Types(self.objects, self.relations, {tool.name: tool.side_effects for tool in self.tools})
+        return Types(self.objects, self.relations, self.tools)
 
     def declarations(self) -> list[dict[str, object]]:
         """The fields of a TypeDeclared for each of its types, objects first."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from forktrail_behaviors.answers import answer_in, is_request
+from forktrail_behaviors.answers import answer_in, is_request, is_waited_for
 from forktrail_behaviors.asked import Asked
 from forktrail_behaviors.behavior import Behavior, Handler
 from forktrail_behaviors.commands import Answer, Draft, Refusal
@@ -254,6 +254,9 @@ class Reactor:
 
     def _outputs(self, identity: Identity, drafts: list[Draft], cause: Event, occurred_at: int) -> list[Output]:
         """The drafts of one stretch. BehaviorStarted follows from the trigger, what the first stretch makes from it."""
+        for draft in drafts:
+            if draft.large is not None:
+                self._blobs.put(draft.large)
         started = identity.output_id(START)
         first = bool(drafts) and drafts[0].path == START
         return [
@@ -306,7 +309,7 @@ class Reactor:
 
     def _answer(self, event: Event, verdict: Verdict, offset: int) -> tuple[str, str, Answer | Refusal] | None:
         """Which execution waits for the record, at which path, and what it says."""
-        if is_request(event) and verdict.kind == "void":
+        if is_waited_for(event) and verdict.kind == "void":
             execution = event.meta.execution
             if execution is None or not self._took_its_id(event, offset):
                 return None

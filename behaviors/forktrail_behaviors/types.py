@@ -11,7 +11,7 @@ A reference holds the id of an object, and makes a relation to it as well, calle
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, Union, cast, get_args, get_origin
@@ -19,8 +19,10 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, Union, cast, get_args
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticUserError
 
+from forktrail_behaviors.tools import Tool
 from forktrail_projectors.graph.declared_tables import implied_relation
 from forktrail_schemas.errors import InvalidInput
+from forktrail_schemas.events.log import MergeRule
 from forktrail_schemas.json_text import Json, canonical_json, read_json
 from forktrail_schemas.object_types import DataType, ObjectType, object_type, relation_type
 from forktrail_schemas.values import ObjectTypeName, RelationTypeName
@@ -38,10 +40,15 @@ class Reference:
     object_type: str
 
 
+@dataclass(frozen=True)
+class Merged:
+    """Marks how frames that change a property come together, as in `Annotated[int, Merged("max")]`."""
+
+    by: MergeRule
+
+
 if TYPE_CHECKING:
     from typing_extensions import TypeAliasType
-
-    from forktrail_behaviors.effects import SideEffects
 
     _Named = TypeVar("_Named")
     Ref = TypeAliasType("Ref", str, type_params=(_Named,))
@@ -79,6 +86,7 @@ class RelationDeclaration:
             "sources": list(self.sources),
             "targets": list(self.targets),
             "personal": [],
+            "merge": [],
         }
 
 
@@ -91,7 +99,8 @@ def object_type_of(model: type[BaseModel]) -> dict[str, object]:
     name = _name(model.__name__, ObjectTypeName, "an object type's name is like Company")
     references = dict(_references(model))
     schema = _schema(model)
-    _compiled(name, lambda: object_type(name, schema, _pairs(references)))
+    merge = dict(_merges(model))
+    _compiled(name, lambda: object_type(name, schema, _pairs(references), _pairs(merge)))
     return {
         "name": name,
         "kind": "object",
@@ -100,6 +109,7 @@ def object_type_of(model: type[BaseModel]) -> dict[str, object]:
         "sources": [],
         "targets": [],
         "personal": [],
+        "merge": [{"property": property, "by": rule} for property, rule in merge.items()],
     }
 
 
@@ -141,12 +151,12 @@ class Types:
         self,
         objects: Sequence[type[BaseModel]] = (),
         relations: Sequence[RelationDeclaration] = (),
-        side_effects: Mapping[str, SideEffects] | None = None,
+        tools: Iterable[Tool] = (),
     ) -> None:
         """Compile the types.
 
         Args:
-            side_effects: what each tool does to the world, by its name.
+            tools: that behaviors may call.
 
         Raises:
             InvalidInput: a type can't be declared.
@@ -155,7 +165,7 @@ class Types:
         self._relations = {
             one.name: relation_type(one.name, one.json_schema, one.sources, one.targets) for one in relations
         }
-        self._side_effects = dict(side_effects or {})
+        self._tools = {tool.name: tool for tool in tools}
 
     def checked_object(self, object_type: str, data: Mapping[str, Json], whole: bool = True) -> dict[str, Json]:
         """An object's data as it was given, where its type allows it.
@@ -182,13 +192,18 @@ class Types:
                 raise InvalidInput(f"{relation_type}: a {given} can't be its {end}", hint=f"{', '.join(allowed)} can")
         return _checked(known, data, whole=True)
 
-    def side_effects(self, tool: str) -> SideEffects:
-        """What calling a tool does to the world.
+    def tool(self, name: str) -> Tool:
+        """A tool.
 
         Raises:
-            InvalidInput: the pack has no such tool.
+            InvalidInput: the pack has none of this name.
         """
-        return _known(self._side_effects, tool, "tool")
+        return _known(self._tools, name, "tool")
+
+    @property
+    def tool_names(self) -> list[str]:
+        """The names of all tools, sorted."""
+        return sorted(self._tools)
 
 
 _Known = TypeVar("_Known")
@@ -265,6 +280,14 @@ def _references(model: type[BaseModel]) -> Iterator[tuple[str, str]]:
             )
         if found:
             yield name, found[0].object_type
+
+
+def _merges(model: type[BaseModel]) -> Iterator[tuple[str, str]]:
+    """The properties of a model that are merged, and by which rule."""
+    for name, field in model.model_fields.items():
+        for rule in field.metadata:
+            if isinstance(rule, Merged):
+                yield name, rule.by
 
 
 def _split(annotation: object) -> tuple[list[Reference], bool]:

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from forktrail_behaviors.budgets import UsedUp, used_up
 from forktrail_behaviors.clerk import Clerk
 from forktrail_behaviors.desk import Desk
 from forktrail_behaviors.log import Log
@@ -26,6 +27,11 @@ from forktrail_projectors.rules.reasons import in_words
 from forktrail_schemas.errors import ForktrailError, InvalidInput
 from forktrail_schemas.events import BehaviorStarted, RunClosed, WorkerClaimed
 from forktrail_schemas.events.base import Event
+
+_CLAIM_HINTS = {
+    "budget_exhausted": "an admin may raise the budget: see `forktrail budget`",
+    "run_closed": "a closed run takes no more work",
+}
 
 
 class Superseded(ForktrailError):
@@ -74,6 +80,7 @@ class Worker:
         self._position = position
         self._closed = False
         self._claim_id: str | None = None
+        self._said: set[UsedUp] = set()
         # The log is this long at least: what the worker wrote it will read.
         self._written = 0
         # All that was fired before this offset is on the log; None until that is known.
@@ -185,12 +192,20 @@ class Worker:
             self._stop_if_claimed(reaction)
             events += self._events(reaction.outputs, reaction.queries)
             self._closed |= isinstance(reaction.event, RunClosed) and reaction.verdict.kind == "valid"
+        if self.epoch:
+            events += self._exhausted()
         if events:
             self._written = self._log.append(events)
         if self.epoch:
             self._settled = self._reactor.next_offset
             self._position.save(self._settled)
             self._desk.start_new(self.epoch)
+
+    def _exhausted(self) -> list[Event]:
+        """What the log doesn't say yet of budgets; each limit is said once, though reading it back takes a moment."""
+        new = [budget for budget in used_up(self._reactor.graph) if budget not in self._said]
+        self._said.update(new)
+        return [self._clerk.exhausted(budget) for budget in new]
 
     def _claimed(self, reaction: Reaction) -> bool:
         """Whether the record is the worker's own claim, and holds.
@@ -209,7 +224,7 @@ class Worker:
             raise InvalidInput(
                 f"the claim of {self.run} is void: {in_words(verdict.reason, verdict.detail)}",
                 code=verdict.reason,
-                hint="register the worker's key for its name, with the role worker",
+                hint=_CLAIM_HINTS.get(verdict.reason, "register the worker's key for its name, with the role worker"),
                 run=self.run,
             )
         self.epoch = event.epoch

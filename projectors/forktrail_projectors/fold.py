@@ -1,8 +1,8 @@
 """The fold: from (state, record) to changes and a verdict. Pure; the same function live, in replay and in a rebuild.
 
 Order of the checks: readable, known type, not seen before, the run is open, of this run, headers agree, signed as its
-type asks, of the worker that holds the run and of an execution that goes on, within the log's budgets, and then the
-type's rule. What is refused for what it is doesn't take its id.
+type asks, of the worker that holds the run and of an execution that goes on, within the log's budgets, then the type's
+rule, and at last that no policy holds what it changes. What is refused for what it is doesn't take its id.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from forktrail_projectors.record import UNREADABLE_HEADERS, LogRecord, Verdict
 from forktrail_projectors.rules.book import RULES, keys
 from forktrail_projectors.rules.context import RUN, Context, Refused, number, text
 from forktrail_projectors.rules.executions import check_work
+from forktrail_projectors.rules.policies import check_policies
 from forktrail_projectors.rules.support import check_log_budgets
 from forktrail_projectors.state import Key, NodeKey, Overlay, Row, RowSource, Value
 from forktrail_schemas.declared import ForeignRecord
@@ -27,7 +28,7 @@ from forktrail_schemas.headers import contradiction
 from forktrail_schemas.record import Record
 from forktrail_schemas.wire import decode, decode_declared, foreign_fingerprint, writer_schema
 
-FOLD_VERSION = 3
+FOLD_VERSION = 4
 
 
 class Decoded(NamedTuple):
@@ -135,6 +136,7 @@ def _judge(decoded: Decoded, overlay: Overlay) -> tuple[Verdict, Context[Event] 
         check_work(context)
         check_log_budgets(context)
         RULES[type(event)].apply(context)
+        check_policies(context)
     except Refused as refusal:
         verdict = Verdict(record.offset, "void", refusal.reason, refusal.detail, event_id, event.TYPE)
         return verdict, context, refusal.takes_id

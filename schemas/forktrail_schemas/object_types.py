@@ -49,6 +49,17 @@ class PropertyKind(StrEnum):
     JSON = "json"
 
 
+# Which kinds of property a merge rule is for.
+MERGED_KINDS: Mapping[str, tuple[PropertyKind, ...]] = {
+    "max": (PropertyKind.INTEGER, PropertyKind.NUMBER, PropertyKind.TEXT),
+    "min": (PropertyKind.INTEGER, PropertyKind.NUMBER, PropertyKind.TEXT),
+    "sum": (PropertyKind.INTEGER,),
+    "union": (PropertyKind.TEXTS,),
+    "any": (PropertyKind.BOOLEAN,),
+    "all": (PropertyKind.BOOLEAN,),
+}
+
+
 class BadData(InvalidInput):
     """Data breaks its declared type; the message begins with the property."""
 
@@ -99,9 +110,15 @@ class DataType:
 
 @dataclass(frozen=True)
 class ObjectType(DataType):
-    """An object type; its references name the type of the object that a property holds the id of."""
+    """An object type.
+
+    Attributes:
+        references: the type of the object that a property holds the id of, by the property.
+        merge: how frames that change a property come together, by the property.
+    """
 
     references: Mapping[str, str] = field(default_factory=dict)
+    merge: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -113,22 +130,29 @@ class RelationType(DataType):
 
 
 @lru_cache(TYPES_CACHED)
-def object_type(name: str, schema: str, references: tuple[str, ...]) -> ObjectType:
+def object_type(name: str, schema: str, references: tuple[str, ...], merge: tuple[str, ...] = ()) -> ObjectType:
     """The object type of a declaration.
 
     Args:
         schema: JSON text.
         references: each "property=Type".
+        merge: each "property=rule".
 
     Raises:
-        InvalidInput: the schema is none, or says what can't be said here; or a reference is no text property.
+        InvalidInput: the schema is none, or says what can't be said here; a reference is no text property; or a
+            property's values can't be merged by its rule.
     """
     columns, required, checks = _properties(schema)
     named = dict(reference.split("=", 1) for reference in references)
     for name_of, target in named.items():
         if columns.get(name_of) is not PropertyKind.TEXT:
             raise InvalidInput(f"{name_of}: a reference to {target} must be a property of type string")
-    return ObjectType(name, columns, required, checks, MappingProxyType(named))
+    rules = dict(rule.split("=", 1) for rule in merge)
+    for name_of, rule in rules.items():
+        if columns.get(name_of) not in MERGED_KINDS[rule] or name_of in named:
+            kinds = " or ".join(MERGED_KINDS[rule])
+            raise InvalidInput(f"{name_of}: only a property of kind {kinds} is merged by {rule}")
+    return ObjectType(name, columns, required, checks, MappingProxyType(named), MappingProxyType(rules))
 
 
 @lru_cache(TYPES_CACHED)

@@ -13,7 +13,6 @@ from forktrail_behaviors.behavior import Behavior, behavior
 from forktrail_behaviors.clerk import Clerk
 from forktrail_behaviors.commands import RequestRefused
 from forktrail_behaviors.context import Context
-from forktrail_behaviors.effects import FunctionTool, tool
 from forktrail_behaviors.given import Node, Object
 from forktrail_behaviors.pack import Pack
 from forktrail_behaviors.replay import Replayed, replay
@@ -21,6 +20,7 @@ from forktrail_behaviors.testing import FixtureModel, Kit
 from forktrail_behaviors.testing.inline_desk import InlineDesk
 from forktrail_behaviors.testing.kit import ADMIN, OPERATOR, RUN
 from forktrail_behaviors.testing.memory_log import Killed
+from forktrail_behaviors.tools import FunctionTool, tool
 from forktrail_behaviors.types import Ref, RelationDeclaration, relation_type_of
 from forktrail_behaviors.worker import Superseded, Worker
 from forktrail_schemas.errors import InvalidInput

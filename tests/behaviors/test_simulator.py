@@ -7,9 +7,9 @@ from pydantic import BaseModel
 
 from forktrail_behaviors.behavior import Behavior, behavior
 from forktrail_behaviors.context import Context
-from forktrail_behaviors.effects import tool
 from forktrail_behaviors.pack import Pack
 from forktrail_behaviors.testing import Kit, Unsteady, simulate
+from forktrail_behaviors.tools import tool
 from forktrail_schemas.events import ObjectCreated, ToolRequested, ToolResponded
 from support.worked_pack import worked_pack
 

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import pytest
 from pydantic import BaseModel, Field
 
+from forktrail_behaviors.tools import tool
 from forktrail_behaviors.types import Ref, Types, object_type_of, relation_type_of, relations_implied
 from forktrail_schemas.errors import InvalidInput
 
@@ -28,7 +29,15 @@ class Question(BaseModel):
 
 
 CITES = relation_type_of("CITES", [Question], ["Company"])
-TYPES = Types([Company, Question], [CITES], {"fetch": "read", "send": "write"})
+
+
+@tool(side_effects="write")
+def send(text: str) -> bool:
+    """Send it."""
+    return bool(text)
+
+
+TYPES = Types([Company, Question], [CITES], [send])
 
 
 def test_a_model_becomes_a_type_with_its_references() -> None:
@@ -76,6 +85,7 @@ def test_a_relation_type_names_its_ends() -> None:
         "sources": ["Question"],
         "targets": ["Company"],
         "personal": [],
+        "merge": [],
     }
 
 
@@ -113,9 +123,9 @@ def test_a_relation_is_refused_other_ends_and_other_data() -> None:
 
 
 def test_a_tool_is_known_by_what_it_does_to_the_world() -> None:
-    assert TYPES.side_effects("send") == "write"
-    with pytest.raises(InvalidInput, match=r"no tool 'sned' \(it has fetch, send\)"):
-        TYPES.side_effects("sned")
+    assert TYPES.tool("send").side_effects == "write"
+    with pytest.raises(InvalidInput, match=r"no tool 'sned' \(it has send\)"):
+        TYPES.tool("sned")
 
 
 class Nested(BaseModel):

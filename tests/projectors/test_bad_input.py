@@ -23,6 +23,7 @@ from forktrail_schemas.headers import SIGNATURE
 from forktrail_schemas.wire import build, encode
 from support.avro import long
 from support.refused_authority import AUTHORITY, with_signature
+from support.refused_changes import CHANGES
 from support.refused_evidence import EVIDENCE, observed, running
 from support.refused_graph import GRAPH
 from support.refused_log import LOG
@@ -31,7 +32,7 @@ from support.refused_work import WORK
 from support.samples import sample
 from support.story import ADMIN, OPERATOR, RUNNER, STRANGER, TOPIC_ID, Story
 
-REFUSALS = [*LOG, *SCHEMAS, *EVIDENCE, *AUTHORITY, *GRAPH, *WORK]
+REFUSALS = [*LOG, *SCHEMAS, *EVIDENCE, *AUTHORITY, *GRAPH, *CHANGES, *WORK]
 # Provoked in test_fold.py: by a second event under one id, and by hand, since no log leads there.
 ELSEWHERE = {"id_reused", "id_collision", "headers_unreadable"}
 

@@ -84,6 +84,7 @@ def test_the_tables_without_content_are_the_logs_own_and_those_that_vouch_for_it
         *("Event", "Identity", "Match"),
         *("Key", "Schema"),
         *("Type", "Behavior", "BehaviorVersion", "Worker"),
+        *("Policy", "Patch", "Frame", "FrameChange"),
     }
 
 

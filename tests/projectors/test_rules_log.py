@@ -33,6 +33,7 @@ def test_an_opening_makes_the_run_its_goal_first_revision_admin_and_budgets() ->
     id = opened.meta.event_id
     stamp = {"created_event": id, "created_offset": 0, "changed_event": id, "changed_offset": 0}
     goal = derived("goal", id)
+    unused = {"remainder": None, "exhausted": None}
     domain: dict[NodeKey, dict[str, object]] = {
         NodeKey("Run", "run"): {
             "run_id": "story",
@@ -53,11 +54,11 @@ def test_an_opening_makes_the_run_its_goal_first_revision_admin_and_budgets() ->
             "roles": ("admin",),
             "revoked": False,
         },
-        NodeKey("Budget", "cases"): {"limit": None, "used": 0},
-        NodeKey("Budget", "http-requests"): {"limit": None, "used": 0},
-        NodeKey("Budget", "finding-depth"): {"limit": None, "used": 0},
-        NodeKey("Budget", "events"): {"limit": None, "used": None},
-        NodeKey("Budget", "cause-depth"): {"limit": None, "used": 0},
+        NodeKey("Budget", "cases"): {"limit": None, "used": 0, **unused},
+        NodeKey("Budget", "http-requests"): {"limit": None, "used": 0, **unused},
+        NodeKey("Budget", "finding-depth"): {"limit": None, "used": 0, **unused},
+        NodeKey("Budget", "events"): {"limit": None, "used": None, **unused},
+        NodeKey("Budget", "cause-depth"): {"limit": None, "used": 0, **unused},
     }
     expected: dict[object, dict[str, object]] = {key: {"id": key.id, **row, **stamp} for key, row in domain.items()}
     digest = hashlib.sha256(story.records[0].value or b"").hexdigest()

@@ -26,11 +26,13 @@ from support.work import (
     claim,
     decision,
     execution,
+    model_request,
     of_execution,
     open_with_worker,
     registration,
     running,
     start,
+    tool_request,
     trigger,
     written,
 )
@@ -227,6 +229,91 @@ def test_calls_are_counted_and_queries_of_the_graph_are_not(story: Story) -> Non
     ask(story, events.ToolRequested, name="graph.query")
     assert [story.row("Budget", name)["limit"] for name in ("model-calls", "tool-calls")] == [3, 1]
     settled(story)
+
+
+def test_what_calls_use_is_added_up_as_they_are_answered(story: Story) -> None:
+    first, second = (ask(story, events.ModelRequested) for _ in range(2))
+    used = {"input_tokens": 100, "output_tokens": 20, "cost_micros": 700, "duration_micros": 700_000}
+    for call in (first, second):
+        put(story, events.ModelResponded, **answer(call, **used))
+    call = ask(story, events.ToolRequested)
+    put(story, events.ToolResponded, **answer(call, cost_micros=5, duration_micros=1_600_001))
+    assert story.row("Budget", "tokens")["used"] == 240
+    assert story.row("Budget", "cost-micros")["used"] == 1_405
+    seconds = story.row("Budget", "seconds")
+    assert (seconds["used"], seconds["remainder"]) == (3, 1)
+    settled(story)
+
+
+@pytest.mark.parametrize("name", ["tokens", "cost-micros", "seconds"])
+def test_calls_under_way_may_pass_a_budget_and_the_next_is_refused(story: Story, name: str) -> None:
+    assert story.budget(name, 10).valid
+    used = {"input_tokens": 9, "output_tokens": 0, "cost_micros": 9, "duration_micros": 9_999_999}
+    calls = [ask(story, events.ModelRequested) for _ in range(3)]
+    put(story, events.ModelResponded, **answer(calls[0], **used))
+    calls.append(ask(story, events.ModelRequested))  # 9 of 10: one is left
+    for call in calls[1:]:
+        put(story, events.ModelResponded, **answer(call, **used))
+    assert story.row("Budget", name)["used"] == (39 if name == "seconds" else 36)
+    refused = story.append(written(story, events.ModelRequested, **model_request()))
+    assert (refused.kind, refused.reason) == ("void", "budget_exhausted")
+    ask(story, events.ToolRequested, name="graph.query")
+    another = story.append(written(story, events.ToolRequested, **tool_request()))
+    assert another.kind == ("valid" if name == "tokens" else "void")
+    assert story.budget(name, 100).valid
+    ask(story, events.ModelRequested)
+    settled(story)
+
+
+def test_what_calls_claim_to_have_used_may_be_any_number(story: Story) -> None:
+    most = 2**63 - 1
+    used = {"input_tokens": most, "output_tokens": most, "cost_micros": most, "duration_micros": most}
+    for _ in range(2):
+        call = ask(story, events.ModelRequested)
+        put(story, events.ModelResponded, **answer(call, **used))
+    assert [story.row("Budget", name)["used"] for name in ("tokens", "cost-micros")] == [most, most]
+    assert story.row("Budget", "seconds")["used"] == 2 * most // 1_000_000
+    settled(story)
+
+
+def test_that_a_budget_is_used_up_is_said_once_for_each_limit(story: Story) -> None:
+    def said(limit: int, used: int) -> str:
+        return story.append(by_worker(story, events.BudgetExhausted, name="model-calls", limit=limit, used=used)).reason
+
+    assert said(1, 1) == "budget_left"
+    assert story.budget("model-calls", 1).valid
+    assert said(1, 0) == "budget_left"
+    ask(story, events.ModelRequested)
+    assert said(1, 2) == "budget_left"
+    assert [said(1, 1), said(1, 1)] == ["", "already_said"]
+    assert story.budget("model-calls", 2).valid
+    assert said(2, 1) == "budget_left"
+    ask(story, events.ModelRequested)
+    assert said(2, 2) == ""
+    settled(story)
+
+
+def test_a_request_too_large_for_an_event_lies_in_the_blob_store(story: Story) -> None:
+    blob = {"sha256": REQUEST_SHA256, "size": 70_000, "media_type": "application/json"}
+    call = ask(story, events.ModelRequested, request=None, blob=blob)
+    row = story.row("Call", call)
+    assert (row["request"], row["request_blob"], row["request_sha256"]) == (None, REQUEST_SHA256, REQUEST_SHA256)
+    for wrong in ({"blob": {**blob, "sha256": "0" * 64}}, {"blob": None}, {"request": REQUEST}):
+        fields = model_request(**{"request": None, "blob": blob, **wrong})
+        assert story.append(written(story, events.ModelRequested, **fields)).reason == "request_mismatch"
+    settled(story)
+
+
+def test_how_long_calls_took_is_no_part_of_the_content() -> None:
+    def told(duration: int) -> str:
+        story = Story("content")
+        running(story)
+        call = ask(story, events.ModelRequested)
+        fields = answer(call, duration_micros=duration, attempts=duration, provider=str(duration))
+        put(story, events.ModelResponded, **fields)
+        return content_digest(story.rows().items())
+
+    assert told(1) == told(9_000_000)
 
 
 def test_a_worker_that_takes_over_goes_on_with_what_is_under_way(story: Story) -> None:

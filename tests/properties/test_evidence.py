@@ -113,6 +113,8 @@ def amounts_of(event: Event, ledger: Ledger) -> dict[str, int]:
         return ledger.with_case(frozenset(event.finding_ids))
     if isinstance(event, events.TestStarted):
         return ledger.with_start(event.case_id)
+    if isinstance(event, events.ModelRequested | events.ToolRequested):
+        return ledger.with_call(event)
     return {}
 
 
@@ -141,12 +143,17 @@ def test_budgets_hold_exactly(moves: list[Move]) -> None:
         amounts = {} if event.ROLE == "admin" else {"events": record.offset + 1, "cause-depth": depths[record.offset]}
         if over:
             name, _, told = verdict.detail.partition(": ")
+            if name in ledger.spent(event):
+                assert told == f"{ledger.spent(event)[name]} of {ledger.limits[name]}"
+                assert not ledger.fits({name: ledger.spent(event)[name] + 1})
+                continue
             if name not in amounts:  # a proposal over the log's budgets may name findings that there aren't
                 amounts |= amounts_of(event, ledger)
             assert told == f"{amounts[name]} of {ledger.limits[name]}"
             assert not ledger.fits({name: amounts[name]})
         else:
-            assert ledger.fits(amounts | amounts_of(event, ledger)), verdict
+            left = {name: used + 1 for name, used in ledger.spent(event).items()}
+            assert ledger.fits(amounts | left | amounts_of(event, ledger)), verdict
 
 
 @on_streams
@@ -167,6 +174,11 @@ def test_what_is_used_of_a_budget_is_what_was_done(moves: list[Move]) -> None:
             "cause-depth": max(counted, default=0),
             "events": None,  # the log's length says it
         }
+        for name in ("tokens", "cost-micros"):
+            if ledger.calls[name] or name in ledger.limits:
+                used[name] = ledger.calls[name]
+        if ledger.calls["micros"] or "seconds" in ledger.limits:
+            used["seconds"] = ledger.calls["micros"] // 1_000_000
         for name, cls in (("model-calls", events.ModelRequested), ("tool-calls", events.ToolRequested)):
             asked = sum(verdict.kind == "valid" and verdict.type == cls.TYPE for verdict in tale.verdicts)
             if asked or name in ledger.limits:

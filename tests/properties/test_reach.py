@@ -12,7 +12,7 @@ from support.tale import Tale
 
 # No log leads to it: ids follow from hashes of event ids (test_fold.py refuses one by hand).
 OUT_OF_REACH = {"id_collision"}
-STREAM_PARTS = 40
+STREAM_PARTS = 60
 STREAMS_MAX = 400
 
 

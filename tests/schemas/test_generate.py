@@ -45,7 +45,7 @@ def test_every_copy_of_a_shared_record_is_the_shared_one(shared: str) -> None:
     original = json.loads((AVSC / SHARED / f"{shared}.avsc").read_text())
     copies = [copy for path in EVENT_FILES for copy in records_named(json.loads(path.read_text()), shared)]
     assert copies == [original] * len(copies)
-    assert len(copies) == {"Meta": len(EVENT_FILES), "BlobRef": 5}[shared]
+    assert len(copies) == {"Meta": len(EVENT_FILES), "BlobRef": 6}[shared]
 
 
 @pytest.mark.parametrize("path", EVENT_FILES, ids=lambda path: str(path.stem))
@@ -116,6 +116,7 @@ SIGNED_BY = {
         "TestRegistered",
         "TypeDeclared",
         "BehaviorRegistered",
+        "PolicySet",
     },
     "operator": {
         "ApprovalDecided",
@@ -137,8 +138,12 @@ SIGNED_BY = {
         "TimerSet",
         "TimerFired",
         "ApprovalRequested",
+        "BudgetExhausted",
+        "FrameOpened",
+        "FrameClosed",
+        "PatchProposed",
     },
-    "reviewer": {"ReviewDecided"},
+    "reviewer": {"ReviewDecided", "PatchDecided"},
     "runner": {"TestStarted", "ObservationRecorded"},
     None: {
         "ReportFiled",

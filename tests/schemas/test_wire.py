@@ -293,18 +293,22 @@ def test_a_value_that_the_codec_would_coerce_or_drop_is_refused_on_building(
     assert caught.value.code == "invalid_event"
 
 
-_ANSWER = {"answer", "blob", "cost_micros"}
+_ANSWER = {"answer", "blob", "cost_micros", "duration_micros"}
+_PROVIDER = {"provider", "model", "finish_reason", "attempts", "sent", "received"}
 WITH_DEFAULT: dict[type[Event], set[str]] = {
     events.RunOpened: {"registry"},
     events.BudgetSet: {"limit"},
     events.TestProposed: {"as_of"},
     events.ReportFiled: {"details"},
-    events.TypeDeclared: {"references", "sources", "targets", "personal"},
+    events.TypeDeclared: {"references", "sources", "targets", "personal", "merge"},
     events.BehaviorRegistered: {"emits"},
     events.BehaviorStarted: {"inputs"},
     events.ObjectPatched: {"expected_version"},
     events.ToolRequested: {"idempotency_key"},
-    events.ModelResponded: {*_ANSWER, "input_tokens", "output_tokens"},
+    events.PolicySet: {"changes"},
+    events.ModelRequested: {"request", "blob"},
+    events.ModelResponded: {*_ANSWER, *_PROVIDER, "input_tokens", "output_tokens"},
+    events.PatchProposed: {"object_id", "ends", "data", "expected_version"},
     events.ToolResponded: _ANSWER,
     events.EffectResolved: {"answer"},
 }

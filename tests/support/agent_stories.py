@@ -8,9 +8,9 @@ from typing import Any
 from forktrail_projectors.record import LogRecord
 from forktrail_schemas import events
 from forktrail_schemas.events.base import Event
-from support import objects, work
+from support import changes, objects, work
 from support.objects import CLAIM, COMPANY, SUPPORTS, creation, ends, id_of, patch, retirement
-from support.story import Story
+from support.story import REVIEWER, Story
 
 Refuse = Callable[[str, LogRecord], None]
 
@@ -124,3 +124,47 @@ def _tell_ends(story: Story, refused: Refuse) -> None:
     assert story.append(work.start(story, goal, third, epoch=2)).valid
     failed = {"epoch": 2, "error_type": "ValueError", "message": "no such thing"}
     assert story.append(work.written(story, events.BehaviorFailed, third, path="end", **failed)).valid
+
+
+def tell_changes(story: Story, refused: Refuse) -> None:
+    """Policies, proposals, frames and a budget that is used up, and what is refused of them."""
+    objects.tell_all(story)
+    text = {"text": "it shrinks"}
+    refused("type_reserved", changes.policy(story, "Call", "create"))
+    changes.govern(story, "Claim", "patch", "retire")
+    refused("approval_required", objects.said(story, events.ObjectPatched, patch("Claim", 0, text="it shrinks")))
+    held = changes.propose(story, changes.proposal("patch", "Claim", 0, data=text, expected_version=1))
+    assert changes.decide(story, held).valid
+    refused("bad_patch", objects.said(story, events.PatchProposed, changes.proposal("create", "Claim", 2)))
+    _refuse_decision(story, refused, "already_decided", held)
+    _refuse_decision(story, refused, "unknown_patch", "patch-ffffffffffffffffffff")
+    rejected = changes.propose(story, changes.proposal("retire", "Claim", 1))
+    assert changes.decide(story, rejected, "reject").valid
+    changes.propose(story, changes.proposal("create", "Company", 1, data={"name": "Other"}))
+    _tell_frames(story, refused)
+    assert story.budget("model-calls", 0).valid
+    used_up = {"name": "model-calls", "limit": 0, "used": 0}
+    refused("budget_left", objects.said(story, events.BudgetExhausted, {**used_up, "limit": 1}))
+    assert objects.tell(story, events.BudgetExhausted, used_up).valid
+    refused("already_said", objects.said(story, events.BudgetExhausted, used_up))
+
+
+def _refuse_decision(story: Story, refused: Refuse, reason: str, patch_id: str) -> None:
+    event = story.event(events.PatchDecided, "ravi", patch_id=patch_id, decision="accept", reason="")
+    refused(reason, story.record(event, REVIEWER))
+
+
+def _tell_frames(story: Story, refused: Refuse) -> None:
+    merged, conflicting, dropped = (changes.open_frame(story) for _ in range(3))
+    changes.hold(story, merged, events.ObjectCreated, creation("Claim", 3, text="it sells", about=id_of("Company", 1)))
+    changes.hold(story, merged, events.RelationCreated, {**ends(("Company", 1), ("Claim", 3)), "data": "{}"})
+    changes.hold(story, merged, events.ObjectPatched, patch("Company", 0, name="Acme Ltd", founded=1999))
+    changes.hold(story, conflicting, events.ObjectPatched, patch("Company", 0, name="Acme GmbH"))
+    changes.hold(story, dropped, events.ObjectRetired, retirement("Company", 1))
+    assert changes.close(story, merged).valid
+    assert changes.close(story, dropped, "drop").valid
+    closing = {"frame_id": conflicting, "outcome": "merge", "reason": ""}
+    refused("merge_conflict", objects.said(story, events.FrameClosed, closing))
+    refused("frame_ended", objects.said(story, events.FrameClosed, {**closing, "frame_id": merged}))
+    unknown = "frame-ffffffffffffffffffff"
+    refused("unknown_frame", objects.said(story, events.FrameClosed, {**closing, "frame_id": unknown}))

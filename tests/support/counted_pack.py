@@ -17,13 +17,13 @@ from forktrail_behaviors.clerk import Clerk
 from forktrail_behaviors.context import Context
 from forktrail_behaviors.desk import ThreadedDesk
 from forktrail_behaviors.determinism import guard
-from forktrail_behaviors.effects import FunctionTool
 from forktrail_behaviors.given import Node, Object
 from forktrail_behaviors.log import KafkaLog
 from forktrail_behaviors.mirrored_graph import MirroredGraph
 from forktrail_behaviors.pack import Pack
 from forktrail_behaviors.position import PositionFile
 from forktrail_behaviors.reactor import Reactor
+from forktrail_behaviors.tools import FunctionTool
 from forktrail_behaviors.types import Ref
 from forktrail_behaviors.worker import Worker
 from forktrail_producers.blobs import BlobStore

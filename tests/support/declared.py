@@ -58,6 +58,7 @@ def _row(
         "sources": sources,
         "targets": targets,
         "personal": (),
+        "merge": (),
         "created_event": f"e-{offset}",
         "created_offset": offset,
         "changed_event": f"e-{offset}",

@@ -20,6 +20,7 @@ class Draft:
         signer: who signs it, in their own name; None where nobody does.
         actor: name and kind of whom it is written for, where that isn't the signer.
         execution: what `meta.execution` says.
+        frame: what `meta.frame` says.
     """
 
     cls: type[Event]
@@ -27,6 +28,7 @@ class Draft:
     fields: dict[str, Any]
     actor: tuple[str, str] | None = None
     execution: dict[str, Any] | None = None
+    frame: str | None = None
 
 
 def pick(options: Sequence[T], number: int) -> T | None:

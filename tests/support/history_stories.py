@@ -15,7 +15,7 @@ from forktrail_schemas.events import RunAnnounced
 from forktrail_schemas.events.base import Event
 from forktrail_schemas.signatures import SigningKey
 from forktrail_schemas.wire import HEADER_BYTES, build, encode
-from support.agent_stories import tell_objects, tell_work
+from support.agent_stories import tell_changes, tell_objects, tell_work
 from support.flaws import unchecked
 from support.foreign import ForeignSchema, broken_goal, fields_of, later_goal, other_type
 from support.refused_authority import with_header, with_signature
@@ -344,12 +344,18 @@ def work(story: Story) -> None:
     tell_work(story, _Refuser(story))
 
 
+def changes(story: Story) -> None:
+    """Policies, proposals, frames and a budget that is used up, and what is refused of them."""
+    tell_changes(story, _Refuser(story))
+
+
 def _declaration(story: Story, text: str, fingerprint: str | None = None) -> LogRecord:
     own = fingerprint or ForeignSchema(text).fingerprint
     return by_admin(story, events.SchemaDeclared, fingerprint=own, text=text)
 
 
 STORIES: dict[str, Telling] = {
+    "changes": Telling("policies, proposals, frames and a used up budget, and what is refused of them", changes),
     "copies": Telling("the demo, each record delivered twice, with rubbish between", copies),
     "declared": Telling("records under declared schemas, and a report in version 2", declared),
     "demo": Telling("what `forktrail demo` plays", demo),

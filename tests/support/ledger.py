@@ -5,6 +5,7 @@ It takes the fold's word for which events are valid, and works out for itself wh
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -55,6 +56,7 @@ class Ledger:
     findings: dict[str, Finding] = field(default_factory=dict)
     limits: dict[str, int | None] = field(default_factory=dict)
     last_opened: int = -1  # offset of the last event that opened a case
+    calls: Counter[str] = field(default_factory=Counter)  # what calls have used, by their budgets; of time microseconds
 
     def add(self, record: LogRecord, verdict: Verdict) -> None:
         """Take in a record; only a valid one changes anything."""
@@ -71,6 +73,13 @@ class Ledger:
             self.limits[event.name] = event.limit
         elif isinstance(event, events.TestRegistered):
             self.tests[event.test_id] = event
+        elif isinstance(event, events.ModelRequested | events.ToolRequested):
+            self.calls.update(dict.fromkeys(self.with_call(event), 1))
+        elif isinstance(event, events.ModelResponded | events.ToolResponded):
+            self.calls["cost-micros"] += event.cost_micros or 0
+            self.calls["micros"] += event.duration_micros or 0
+            if isinstance(event, events.ModelResponded):
+                self.calls["tokens"] += (event.input_tokens or 0) + (event.output_tokens or 0)
         else:
             self._add_evidence(event, record.offset)
 
@@ -143,6 +152,20 @@ class Ledger:
     def with_case(self, rests_on: frozenset[str]) -> dict[str, int]:
         """What one more case would bring the budgets to."""
         return {"cases": len(self.cases) + 1, "finding-depth": self.depth(rests_on)}
+
+    def with_call(self, event: events.ModelRequested | events.ToolRequested) -> dict[str, int]:
+        """What one more call would bring the budgets to."""
+        if event.name == "graph.query":
+            return {}
+        name = "model-calls" if isinstance(event, events.ModelRequested) else "tool-calls"
+        return {name: self.calls[name] + 1}
+
+    def spent(self, event: Event) -> dict[str, int]:
+        """What is used, before a call, of the budgets that calls may pass and of which something must be left."""
+        if not isinstance(event, events.ModelRequested | events.ToolRequested) or not self.with_call(event):
+            return {}
+        spent = {"cost-micros": self.calls["cost-micros"], "seconds": self.calls["micros"] // 1_000_000}
+        return spent | ({"tokens": self.calls["tokens"]} if isinstance(event, events.ModelRequested) else {})
 
     def with_start(self, case_id: str) -> dict[str, int]:
         """What one more start would bring the budgets to."""

@@ -47,10 +47,20 @@ STEPS: dict[str, int] = {
     "retire": 6,
     "relate": 15,
     "unrelate": 6,
+    "govern": 6,
+    "suggest": 15,
+    "rule_on": 10,
+    "frame": 8,
+    "hold": 30,
+    "merge": 10,
+    "exhaust": 6,
+    "diverge": 5,  # a change in a frame and another one outside, in several moves
+    "amend": 5,  # a change that a policy holds, and its proposal, in several moves
+    "spend": 5,  # a budget that is used up, in several moves
     "employ": 10,  # a behavior, a worker and an execution, in several moves
     "behavior": 4,
     "claim": 4,
-    "begin": 20,
+    "begin": 30,
     "emit": 15,
     "ask": 30,
     "answer": 40,
@@ -108,6 +118,12 @@ class Move(NamedTuple):
 # Steps that stand for several, without which most others of their kind would be refused.
 BEGINNINGS: dict[str, tuple[Move, ...]] = {
     "model": (*[Move("type")] * 3, Move("object"), Move("object", 1), Move("relate"), Move("relate", 1)),
+    "diverge": (Move("object", 1), Move("frame"), Move("hold", b=1, c=2), Move("patch", c=4), Move("merge")),
+    "amend": (
+        *(Move("object", 1), Move("govern", 0, 1, 0), Move("patch", c=4), Move("suggest", c=6), Move("rule_on")),
+        Move("govern", 0, 1, 1),
+    ),
+    "spend": (Move("budget", 8, 2), Move("exhaust"), Move("exhaust")),
     "employ": (Move("behavior"), Move("claim"), Move("goal"), Move("begin"), Move("ask")),
 }
 

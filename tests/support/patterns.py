@@ -325,6 +325,7 @@ def _type_row(
         "sources": sources,
         "targets": targets,
         "personal": (),
+        "merge": (),
         "created_event": "e",
         "created_offset": 0,
         "changed_event": "e",

@@ -237,6 +237,21 @@ def a_request_under_another_digest(story: Story) -> LogRecord:
     return written(story, events.ModelRequested, **model_request(request_sha256="0" * 64))
 
 
+@case(WORK, "budget_left", takes_id=True)
+def a_budget_said_to_be_used_up_that_is_not(story: Story) -> LogRecord:
+    running(story)
+    assert story.budget("model-calls", 1).valid
+    return by_worker(story, events.BudgetExhausted, name="model-calls", limit=1, used=1)
+
+
+@case(WORK, "already_said", takes_id=True)
+def a_budget_said_to_be_used_up_twice(story: Story) -> LogRecord:
+    running(story)
+    assert story.budget("model-calls", 0).valid
+    assert story.append(by_worker(story, events.BudgetExhausted, name="model-calls", limit=0, used=0)).valid
+    return by_worker(story, events.BudgetExhausted, name="model-calls", limit=0, used=0)
+
+
 @case(WORK, "budget_exhausted", takes_id=True)
 def a_model_call_past_the_budget(story: Story) -> LogRecord:
     running(story)

@@ -374,8 +374,9 @@ class Tale(Story):
             causes=[cause for cause in causes if cause],
             **draft.fields,
         )
-        if draft.execution is not None:
-            meta = build(Meta, {**event.meta.model_dump(), "execution": draft.execution})
+        if draft.execution is not None or draft.frame is not None:
+            told = {"execution": draft.execution, "frame": draft.frame}
+            meta = build(Meta, {**event.meta.model_dump(), **told})
             event = event.model_copy(update={"meta": meta})
         return flawed(self, event, signer.key if signer else None, move)
 

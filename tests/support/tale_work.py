@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from forktrail_projectors.record import Verdict
+from forktrail_projectors.rules.log import BUDGETS
 from forktrail_projectors.state import Row
 from forktrail_schemas import events
 from forktrail_schemas.events.base import Event
@@ -49,6 +50,8 @@ class WorkSteps:
         self._joined: list[dict[str, Any]] = []
         self._executions: list[Named] = []
         self._calls: list[tuple[str, type[Event]]] = []
+        self._patches: list[str] = []
+        self._frames: list[str] = []
         self.steps: dict[str, Callable[[Move], Draft]] = {
             "type": self._type,
             "object": self._object,
@@ -56,6 +59,13 @@ class WorkSteps:
             "retire": self._retire,
             "relate": self._relate,
             "unrelate": self._unrelate,
+            "govern": self._govern,
+            "suggest": self._suggest,
+            "rule_on": self._rule_on,
+            "frame": self._frame,
+            "hold": self._hold,
+            "merge": self._merge,
+            "exhaust": self._exhaust,
             "behavior": self._behavior,
             "claim": self._claim,
             "begin": self._begin,
@@ -82,6 +92,10 @@ class WorkSteps:
         elif draft.cls is events.BehaviorStarted:
             assert draft.execution is not None
             self._executions.append(draft.execution)
+        elif draft.cls is events.PatchProposed:
+            self._patches.append(derived_id("patch", verdict.event_id))
+        elif draft.cls is events.FrameOpened:
+            self._frames.append(derived_id("frame", verdict.event_id))
         elif draft.cls in REQUESTS:
             self._calls.append((derived_id("call", verdict.event_id), draft.cls))
 
@@ -135,6 +149,66 @@ class WorkSteps:
     def _said(self, cls: type[Event], fields: dict[str, Any]) -> Draft:
         return Draft(cls, None, fields)
 
+    # Policies, patches and frames.
+
+    def _govern(self, move: Move) -> Draft:
+        name = ("Claim", "Company", "SUPPORTS", "Finding")[move.a % 16 // 5]
+        changes = [("create", "patch", "retire", "relate", "unrelate")[move.b % 5]] if move.c % 3 == 0 else []
+        fields = {"type_name": name, "changes": changes, "reason": ""}
+        return Draft(events.PolicySet, self._tale.in_role("admin"), fields)
+
+    def _suggest(self, move: Move) -> Draft:
+        """The change that another step would make, as a proposal; now and then one that lacks something."""
+        step = (self._object, self._patch, self._retire, self._relate, self._unrelate)[move.c % 5]
+        fields = step(move).fields
+        op = ("create", "patch", "retire", "relate", "unrelate")[move.c % 5]
+        told = {
+            "op": op,
+            "data": fields.get("data"),
+            "decision": ("where_governed", "always")[move.b % 2],
+            "reason": "",
+        }
+        if op in ("relate", "unrelate"):
+            ends = {end: fields[end] for end in ("source_type", "source_id", "target_type", "target_id")}
+            told |= {"type_name": fields["relation_type"], "ends": None if move.a % 16 == 15 else ends}
+        else:
+            version = fields.get("expected_version")
+            told |= {"type_name": fields["object_type"], "object_id": fields["object_id"], "expected_version": version}
+        reviewer = self._tale.in_role("reviewer")
+        if move.a % 8 == 7 and reviewer is not None:
+            return Draft(events.PatchProposed, None, told, (reviewer.name, reviewer.kind))
+        return self._by_worker(events.PatchProposed, told)
+
+    def _rule_on(self, move: Move) -> Draft:
+        waiting = [id for id in self._patches if (self._tale.node("Patch", id) or {}).get("status") == "proposed"]
+        id = pick(waiting if move.b % 8 < 7 else self._patches, move.a) or "patch-ffffffffffffffffffff"
+        fields = {"patch_id": id, "decision": ("accept", "accept", "reject")[move.c % 3], "reason": ""}
+        return Draft(events.PatchDecided, self._tale.in_role("reviewer"), fields)
+
+    def _frame(self, move: Move) -> Draft:
+        return self._by_worker(events.FrameOpened, {"title": "what if"})
+
+    def _hold(self, move: Move) -> Draft:
+        """The change that another step would make, in a frame, mostly the latest."""
+        step = (self._object, self._patch, self._patch, self._retire, self._relate, self._unrelate)[move.b % 6]
+        made = step(move)
+        return Draft(made.cls, None, made.fields, frame=self._a_frame(move))
+
+    def _merge(self, move: Move) -> Draft:
+        fields = {"frame_id": self._a_frame(move), "outcome": ("merge", "merge", "drop")[move.b % 3], "reason": ""}
+        return self._by_worker(events.FrameClosed, fields)
+
+    def _a_frame(self, move: Move) -> str:
+        return pick(self._frames[::-1], move.c // 32) or "frame-ffffffffffffffffffff"
+
+    def _exhaust(self, move: Move) -> Draft:
+        used_up = [name for name in BUDGETS if _is_used_up(self._tale.node("Budget", name))]
+        name = pick(used_up if move.b % 4 < 3 else (*BUDGETS, "tea"), move.a) or "tea"
+        row = self._tale.node("Budget", name) or {}
+        limit, used = row.get("limit"), row.get("used")
+        told = {"limit": limit if isinstance(limit, int) else 0, "used": used if isinstance(used, int) else 0}
+        return self._by_worker(events.BudgetExhausted, {"name": name, **told})
+
     # Behaviors.
 
     def _behavior(self, move: Move) -> Draft:
@@ -180,7 +254,10 @@ class WorkSteps:
         if asked is events.TimerSet:
             return self._by_worker(events.TimerFired, {"call_id": call})
         cls = events.ModelResponded if asked is events.ModelRequested else events.ToolResponded
-        return self._by_worker(cls, answer(call, outcome=OUTCOMES[move.b % len(OUTCOMES)]))
+        took: dict[str, Any] = {"duration_micros": 400_000 * move.c}
+        if cls is events.ModelResponded:
+            took |= {"input_tokens": move.a, "output_tokens": None}
+        return self._by_worker(cls, answer(call, outcome=OUTCOMES[move.b % len(OUTCOMES)], **took))
 
     def _resolve(self, move: Move) -> Draft:
         unknown = [call for call, _ in self._calls if (self._tale.node("Call", call) or {}).get("status") == "unknown"]
@@ -217,6 +294,11 @@ class WorkSteps:
 
     def _by_worker(self, cls: type[Event], fields: dict[str, Any]) -> Draft:
         return Draft(cls, self._tale.in_role("worker"), fields, (WORKER, "service"))
+
+
+def _is_used_up(budget: Row | None) -> bool:
+    limit, used = (budget["limit"], budget["used"]) if budget else (None, None)
+    return isinstance(limit, int) and isinstance(used, int) and used >= limit
 
 
 def _ends(relation: str, source: tuple[str, str], target: tuple[str, str]) -> dict[str, Any]:

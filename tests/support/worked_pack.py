@@ -14,10 +14,10 @@ from pydantic import BaseModel
 
 from forktrail_behaviors.behavior import behavior, handler
 from forktrail_behaviors.context import Context
-from forktrail_behaviors.effects import tool
 from forktrail_behaviors.given import Node, Object, Rows
 from forktrail_behaviors.pack import Pack
 from forktrail_behaviors.testing import FixtureModel
+from forktrail_behaviors.tools import tool
 from forktrail_behaviors.types import Ref, relation_type_of
 from forktrail_schemas.events import ObjectCreated, ObjectPatched
 

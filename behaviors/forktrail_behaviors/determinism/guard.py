@@ -58,8 +58,10 @@ _AUDITED = {
     "builtins.input": instead.OUTSIDE,
 }
 _AUDITED_PREFIXES = tuple(_AUDITED)
-# Frames of these modules excuse what they call: no behavior sees what they make of it.
-_EXCUSED = frozenset({"_frozen_importlib", "importlib._bootstrap", "linecache", "logging"})
+# Frames of these modules excuse what they call: no behavior sees what they make of it, or it is always the same.
+_EXCUSED = frozenset(
+    {"_frozen_importlib", "importlib._bootstrap", "linecache", "logging", "forktrail_behaviors.model_schema"}
+)
 
 
 # The threads that the guard is on in, each with the frame that turned it on.

@@ -7,7 +7,7 @@ pattern are looked for first, over relations that are there and those that just 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from forktrail_behaviors.pattern.search import Binding, Search
 from forktrail_behaviors.pattern.seeds import seeds_of
@@ -15,7 +15,7 @@ from forktrail_behaviors.pattern.surroundings import PatternGraph, Surroundings
 from forktrail_behaviors.pattern.tree import Part, Pattern, inner_parts
 from forktrail_projectors.state import Changes, NodeId, NodeKey
 
-__all__ = ["PatternGraph", "holds", "matches_born"]
+__all__ = ["PatternGraph", "matches_born"]
 
 
 def matches_born(pattern: Pattern, graph: PatternGraph, changes: Changes) -> list[tuple[NodeKey, ...]]:
@@ -37,17 +37,6 @@ def matches_born(pattern: Pattern, graph: PatternGraph, changes: Changes) -> lis
         for binding in search.matches(pattern.part, seed):
             found.add(tuple(binding[name] for name in names))
     return sorted(found, key=lambda match: [(key.table, _sortable(key.id)) for key in match])
-
-
-def holds(pattern: Pattern, graph: PatternGraph, match: Sequence[NodeKey]) -> bool:
-    """Whether a match holds now.
-
-    Args:
-        match: a node for each of the pattern's variables, in their order.
-    """
-    bound = {name: key for (name, _), key in zip(pattern.variables, match, strict=True)}
-    search = Search(Surroundings(graph, Changes()))
-    return next(search.matches(pattern.part, bound), None) is not None
 
 
 def _seeds(part: Part, around: Surroundings) -> Iterator[Binding]:

@@ -6,8 +6,8 @@ kit.run()
 assert [one["text"] for one in kit.objects("Question")] == ["What does Acme sell?"]
 """
 
-from forktrail_behaviors.testing.fixtures import FixtureModel
+from forktrail_behaviors.testing.fixtures import FixtureModel, tool_calls
 from forktrail_behaviors.testing.kit import Kit
 from forktrail_behaviors.testing.simulator import Unsteady, simulate
 
-__all__ = ["FixtureModel", "Kit", "Unsteady", "simulate"]
+__all__ = ["FixtureModel", "Kit", "Unsteady", "simulate", "tool_calls"]

@@ -12,6 +12,12 @@ from forktrail_schemas.json_text import Json
 Answers = Callable[[Mapping[str, Any]], Json]
 
 
+def tool_calls(*calls: tuple[str, Mapping[str, Json]], text: str = "") -> Json:
+    """What a model answers that calls tools, each by its name and arguments."""
+    told = [{"id": f"t{n}", "name": name, "arguments": dict(given)} for n, (name, given) in enumerate(calls, 1)]
+    return {"tool_calls": told, "text": text}
+
+
 @dataclass
 class FixtureModel:
     """Answers each request by a function of it.

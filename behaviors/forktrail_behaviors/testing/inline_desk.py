@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from forktrail_behaviors.asked import Asked
 from forktrail_behaviors.clerk import Clerk
@@ -78,7 +78,7 @@ class InlineDesk:
                 result = EffectResult("unknown", error="the worker that sent it is gone")
             else:
                 self.calls[asked.call_id] = self.calls.get(asked.call_id, 0) + 1
-                result = outcome_of(asked, self._models, self._tools)
+                result = replace(outcome_of(asked, self._models, self._tools, self._clerk.blobs), duration_micros=None)
             self._log.append([self._clerk.answered(asked, result)])
 
     def close(self) -> None:

@@ -26,7 +26,7 @@ from forktrail_projectors.projector import Projector
 from forktrail_projectors.record import Verdict
 from forktrail_projectors.state import Row
 from forktrail_schemas.errors import EvidenceMissing
-from forktrail_schemas.events import ApprovalDecided, KeyRegistered, RunOpened
+from forktrail_schemas.events import ApprovalDecided, KeyRegistered, PatchDecided, RunOpened
 from forktrail_schemas.events.base import Event
 from forktrail_schemas.ids import uuid7
 from forktrail_schemas.signatures import SigningKey
@@ -35,7 +35,7 @@ from forktrail_schemas.wire import build
 E = TypeVar("E", bound=Event)
 RUN = "test-run"
 WORKER = "worker"
-ADMIN, OPERATOR = (SigningKey.from_private_bytes(bytes([number]) * 32) for number in (1, 2))
+ADMIN, OPERATOR, REVIEWER = (SigningKey.from_private_bytes(bytes([number]) * 32) for number in (1, 2, 3))
 
 
 class MemoryBlobs:
@@ -106,17 +106,9 @@ class Kit:
             admin_public_key=ADMIN.public_key,
             registry=None,
         )
-        self.tell(
-            KeyRegistered,
-            "ada",
-            "human",
-            ADMIN,
-            key_id=OPERATOR.key_id,
-            public_key=OPERATOR.public_key,
-            holder="olga",
-            holder_kind="human",
-            roles=["operator"],
-        )
+        for key, holder, role in ((OPERATOR, "olga", "operator"), (REVIEWER, "rosa", "reviewer")):
+            told = {"key_id": key.key_id, "public_key": key.public_key, "holder": holder, "holder_kind": "human"}
+            self.tell(KeyRegistered, "ada", "human", ADMIN, **told, roles=[role])
         if register:
             self.register()
 
@@ -141,6 +133,10 @@ class Kit:
         """Answer, as a person, what a behavior has put to people."""
         subject = {"kind": "request", "id": call_id}
         return self.tell(ApprovalDecided, "olga", "human", OPERATOR, subject=subject, decision=decision, reason=reason)
+
+    def decide_patch(self, patch_id: str, decision: str = "accept", reason: str = "") -> PatchDecided:
+        """Decide, as a reviewer, on what was proposed."""
+        return self.tell(PatchDecided, "rosa", "human", REVIEWER, patch_id=patch_id, decision=decision, reason=reason)
 
     def run(self) -> None:
         """React until nothing is left to do but what people decide; as a process of its own, from the position."""
@@ -184,6 +180,11 @@ class Kit:
     def calls_of(self, kind: str) -> list[Row]:
         """The calls of a kind (model, tool, timer, approval), by the order of their requests."""
         rows = [row for key, row in self.folded()[0].rows() if key.table == "Call" and row.get("kind") == kind]
+        return sorted(rows, key=lambda row: row["created_offset"])  # type: ignore[return-value,arg-type]  # ints
+
+    def patches(self, status: str) -> list[Row]:
+        """The proposals of a status (proposed, applied, rejected), by the order in which they were made."""
+        rows = [row for key, row in self.folded()[0].rows() if key.table == "Patch" and row.get("status") == status]
         return sorted(rows, key=lambda row: row["created_offset"])  # type: ignore[return-value,arg-type]  # ints
 
     def content_digest(self) -> str:

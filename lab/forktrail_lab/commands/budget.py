@@ -12,10 +12,13 @@ from forktrail_projectors.rules.log import (
     BUDGETS,
     CASES,
     CAUSE_DEPTH,
+    COST,
     EVENTS,
     FINDING_DEPTH,
     HTTP_REQUESTS,
     MODEL_CALLS,
+    SECONDS,
+    TOKENS,
     TOOL_CALLS,
 )
 from forktrail_schemas.errors import ExitCode, InvalidInput
@@ -33,6 +36,9 @@ FROM_NOW_ON = {
     EVENTS: "every further event but an admin's is refused (budget_exhausted)",
     MODEL_CALLS: "no further model is asked",
     TOOL_CALLS: "no further tool is called, but for queries of the graph",
+    TOKENS: "no further model is asked",
+    COST: "no further model is asked and no tool called, but for queries of the graph",
+    SECONDS: "no further model is asked and no tool called, but for queries of the graph",
     CAUSE_DEPTH: "every event with a longer chain of causes than the limit is refused, but an admin's",
 }
 LIMIT_DIGITS_MAX = 18  # within a signed 64-bit number
@@ -49,6 +55,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help=f"{CASES}: how many are opened; {HTTP_REQUESTS}: how many the tests may send; {EVENTS}: how long the log"
         f" gets; {FINDING_DEPTH}: how many findings may rest on one another, a root's depth being 0; {CAUSE_DEPTH}: how"
         f" long a chain of events that led to one another; {MODEL_CALLS}, {TOOL_CALLS}: how many behaviors may make;"
+        f" {TOKENS}, {COST} (millionths of your prices' currency), {SECONDS} (spent in models and tools): how much"
+        " their calls may use, those under way when a limit is reached left out;"
         f" {UNLIMITED} lifts the limit; without any, all are shown",
     )
     add_key(parser, ADMIN_KEY)

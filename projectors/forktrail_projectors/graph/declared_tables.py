@@ -58,7 +58,7 @@ class Tables:
         for row in rows:
             name, schema = str(row["id"]), str(row["schema"])
             if row["kind"] == "object":
-                tables = tables._with_object(object_type(name, schema, _names(row, "references")))
+                tables = tables._with_object(object_type(name, schema, _names(row, "references"), _names(row, "merge")))
             else:
                 tables = tables._with_relation(
                     relation_type(name, schema, _names(row, "sources"), _names(row, "targets"))
@@ -121,4 +121,4 @@ def key_type(table: str) -> ColumnType:
 
 
 def _names(row: Row, column: str) -> tuple[str, ...]:
-    return cast("tuple[str, ...]", row[column] or ())
+    return cast("tuple[str, ...]", row.get(column) or ())

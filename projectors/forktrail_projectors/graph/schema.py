@@ -163,6 +163,12 @@ _BOOKKEEPING = (
     NodeTable("Match", "id", _strings("id", "execution") | _integers("offset"), domain=False),
 )
 
+PATCH_ENDS = ("source_type", "source_id", "target_type", "target_id")
+_CONCLUDED_BUDGETS = (
+    *("cases", "http-requests", "finding-depth", "events", "cause-depth"),
+    *("model-calls", "tool-calls", "tokens", "cost-micros"),
+)
+
 _DOMAIN = (
     _domain(
         "Run",
@@ -177,7 +183,13 @@ _DOMAIN = (
     _domain("Goal", _strings("text"), _content("text", left_out="id")),
     _domain("Revision", _integers("ordinal"), _content("id ordinal")),
     _domain("Setting", _strings("value"), _content("id value")),
-    _domain("Budget", _integers("limit", "used"), _content("id limit used")),
+    # `remainder`, of `seconds`: microseconds used beyond its whole seconds; how long calls took is no conclusion.
+    # `exhausted`: a worker has said that nothing is left of this limit.
+    _domain(
+        "Budget",
+        _integers("limit", "used", "remainder") | {"exhausted": ColumnType.BOOL},
+        _content("id limit used", left_out="remainder exhausted", only=("id", _CONCLUDED_BUDGETS)),
+    ),
     # Who may sign with what is how a log is vouched for, not what it came to.
     _domain(
         "Key",
@@ -188,9 +200,22 @@ _DOMAIN = (
     _domain(
         "Type",
         _strings("kind", "schema")
-        | dict.fromkeys(("references", "sources", "targets", "personal"), ColumnType.STRINGS),
+        | dict.fromkeys(("references", "sources", "targets", "personal", "merge"), ColumnType.STRINGS),
         None,
     ),
+    # What a reviewer has to accept, by the name of a type.
+    _domain("Policy", {"changes": ColumnType.STRINGS} | _strings("reason"), None),
+    # What was proposed and what became of it; an accepted change is content by itself.
+    _domain(
+        "Patch",
+        _strings("op", "type_name", "object_id", *PATCH_ENDS, "data")
+        | _integers("expected_version")
+        | _strings("status", "why", "execution", "path", "proposer_kind", "proposer", "decided_by", "reason"),
+        None,
+    ),
+    # A frame, and what it will change once it is merged: one row for each object or relation.
+    _domain("Frame", _strings("title", "status", "execution", "reason"), None),
+    _domain("FrameChange", _strings("frame", "op", "type_name", "object_id", *PATCH_ENDS, "data", "base"), None),
     # Behaviors are how a run came to its conclusions: the registration that reacts now, and every one that there was.
     _domain(
         "Behavior",
@@ -220,14 +245,17 @@ _DOMAIN = (
     _domain(
         "Call",
         _strings("execution", "path", "kind", "name", "request", "request_sha256", "status", "outcome", "answer")
-        | _strings("blob", "error")
+        | _strings("request_blob", "blob", "error")
         | _integers("input_tokens", "output_tokens", "cost_micros")
         | _strings("decided_by")
-        | _integers("due_at"),
+        | _integers("due_at", "duration_micros", "attempts")
+        | _strings("provider", "model", "finish_reason", "sent", "received"),
         _content(
             "kind name request_sha256 status outcome answer blob error"
             " input_tokens output_tokens cost_micros decided_by",
-            left_out="id execution path request due_at",  # what was asked is in its digest
+            # What was asked is in its digest; how often, how long and over which bytes is how it was asked.
+            left_out="id execution path request request_blob due_at"
+            " duration_micros attempts provider model finish_reason sent received",
             only=("status", ("answered",)),
         ),
     ),
@@ -314,6 +342,8 @@ _EDGES = (
     _relation("ENABLES", ("Finding", "Capability")),
     _relation("TRIGGERED", ("Event", "Execution")),
     _relation("ASKED", ("Execution", "Call")),
+    _relation("PROPOSED", ("Execution", "Patch")),
+    _relation("HOLDS", ("Frame", "FrameChange")),
 )
 
 BUILT_IN_NODES: dict[str, NodeTable] = {table.name: table for table in (*_BOOKKEEPING, *_DOMAIN)}

@@ -7,7 +7,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from forktrail_projectors.graph.declared_tables import BUILT_IN
-from forktrail_projectors.rules import calls, evidence, executions, graph, log, schemas
+from forktrail_projectors.rules import (
+    calls,
+    evidence,
+    executions,
+    frames,
+    graph,
+    log,
+    patches,
+    policies,
+    schemas,
+)
 from forktrail_projectors.state import EdgesKey, Key, NodeKey
 from forktrail_schemas import events as types
 from forktrail_schemas.events.base import Event
@@ -40,6 +50,8 @@ _MAKES: Mapping[type[Event], tuple[tuple[str, str], ...]] = {
     types.ToolRequested: (("Call", "call"),),
     types.TimerSet: (("Call", "call"),),
     types.ApprovalRequested: (("Call", "call"),),
+    types.PatchProposed: (("Patch", "patch"),),
+    types.FrameOpened: (("Frame", "frame"),),
 }
 
 
@@ -92,6 +104,10 @@ def _ends(event: types.RelationCreated) -> Iterable[Key]:
     return _objects((event.source_type, event.source_id), (event.target_type, event.target_id))
 
 
+def _proposed(event: types.PatchProposed) -> Iterable[Key]:
+    return _objects((event.type_name, event.object_id)) if event.object_id is not None else ()
+
+
 def _answered(event: types.ModelResponded | types.ToolResponded | types.TimerFired) -> Iterable[Key]:
     yield NodeKey("Call", event.call_id)
 
@@ -107,6 +123,7 @@ RULES: Mapping[type[Event], Rule] = {
     types.KeyRevoked: Rule(log.key_revoked, lambda event: [NodeKey("Key", event.key_id)]),
     types.SettingChanged: Rule(log.setting_changed, lambda event: [NodeKey("Setting", event.name)]),
     types.BudgetSet: Rule(log.budget_set, lambda event: [NodeKey("Budget", event.name)]),
+    types.BudgetExhausted: Rule(log.budget_exhausted, lambda event: [NodeKey("Budget", event.name)]),
     types.SchemaDeclared: Rule(schemas.schema_declared, lambda event: [NodeKey("Schema", event.fingerprint)]),
     types.GoalSet: Rule(log.goal_set, lambda event: []),
     types.TestRegistered: Rule(log.registration_made, _registration),
@@ -141,6 +158,11 @@ RULES: Mapping[type[Event], Rule] = {
     types.ToolResponded: Rule(calls.tool_responded, _answered),
     types.TimerFired: Rule(calls.timer_fired, _answered),
     types.EffectResolved: Rule(calls.effect_resolved, _answered),
+    types.PolicySet: Rule(policies.policy_set, lambda event: [NodeKey("Policy", event.type_name)]),
+    types.PatchProposed: Rule(patches.patch_proposed, _proposed),
+    types.PatchDecided: Rule(patches.patch_decided, patches.keys),
+    types.FrameOpened: Rule(frames.frame_opened, _none),
+    types.FrameClosed: Rule(frames.frame_closed, lambda event: [NodeKey("Frame", event.frame_id)]),
 }
 
 

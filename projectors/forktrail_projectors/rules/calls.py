@@ -6,7 +6,7 @@ import hashlib
 
 from forktrail_projectors.rules.context import Context, Refused, number, text
 from forktrail_projectors.rules.executions import check_not_ended, execution_of
-from forktrail_projectors.rules.log import MODEL_CALLS, TOOL_CALLS
+from forktrail_projectors.rules.log import COST, MODEL_CALLS, SECONDS, TOKENS, TOOL_CALLS
 from forktrail_projectors.state import NodeKey, Row, Value
 from forktrail_schemas.events import (
     ApprovalDecided,
@@ -27,19 +27,25 @@ PENDING, UNKNOWN, ANSWERED = "pending", "unknown", "answered"
 OK = "ok"
 # Answered from the graph itself: it costs nothing.
 GRAPH_QUERY = "graph.query"
+_MICROS = 1_000_000
+_INT64_MAX = 2**63 - 1
 
 
 def model_requested(ctx: Context[ModelRequested]) -> None:
     """Asks a model."""
-    _check_request(ctx.event)
+    event = ctx.event
+    told = event.request, event.blob.sha256 if event.blob else None
+    _check_request(event.request_sha256, *told)
+    _check_left(ctx, TOKENS, COST, SECONDS)
     _spend(ctx, MODEL_CALLS)
-    _ask(ctx, MODEL, name=ctx.event.name, request=ctx.event.request, request_sha256=ctx.event.request_sha256)
+    _ask(ctx, MODEL, name=event.name, request=told[0], request_blob=told[1], request_sha256=event.request_sha256)
 
 
 def tool_requested(ctx: Context[ToolRequested]) -> None:
     """Calls a tool."""
-    _check_request(ctx.event)
+    _check_request(ctx.event.request_sha256, ctx.event.request)
     if ctx.event.name != GRAPH_QUERY:
+        _check_left(ctx, COST, SECONDS)
         _spend(ctx, TOOL_CALLS)
     _ask(ctx, TOOL, name=ctx.event.name, request=ctx.event.request, request_sha256=ctx.event.request_sha256)
 
@@ -55,14 +61,29 @@ def approval_requested(ctx: Context[ApprovalRequested]) -> None:
 
 
 def model_responded(ctx: Context[ModelResponded]) -> None:
-    """A model's answer."""
+    """A model's answer, with what it took."""
     event = ctx.event
-    _answer(ctx, MODEL, **_told(event), input_tokens=event.input_tokens, output_tokens=event.output_tokens)
+    _answer(
+        ctx,
+        MODEL,
+        **_told(event),
+        input_tokens=event.input_tokens,
+        output_tokens=event.output_tokens,
+        provider=event.provider or None,
+        model=event.model or None,
+        finish_reason=event.finish_reason or None,
+        attempts=event.attempts,
+        sent=event.sent.sha256 if event.sent else None,
+        received=event.received.sha256 if event.received else None,
+    )
+    _use(ctx, TOKENS, (event.input_tokens or 0) + (event.output_tokens or 0))
+    _use_up(ctx, event)
 
 
 def tool_responded(ctx: Context[ToolResponded]) -> None:
     """A tool's answer."""
     _answer(ctx, TOOL, **_told(ctx.event))
+    _use_up(ctx, ctx.event)
 
 
 def timer_fired(ctx: Context[TimerFired]) -> None:
@@ -110,23 +131,59 @@ def effect_resolved(ctx: Context[EffectResolved]) -> None:
     )
 
 
-def _check_request(event: ModelRequested | ToolRequested) -> None:
-    digest = hashlib.sha256(event.request.encode()).hexdigest()
-    if digest != event.request_sha256:
-        raise Refused("request_mismatch", digest, takes_id=False)
+def _check_request(sha256: str, text: str | None, blob: str | None = None) -> None:
+    """Refuse a request whose digest is another, or of which it isn't plain where it stands."""
+    digest = blob if text is None else hashlib.sha256(text.encode()).hexdigest()
+    if digest != sha256 or (text is not None and blob is not None):
+        raise Refused("request_mismatch", digest or "there is none", takes_id=False)
 
 
 def _spend(ctx: Context[Event], name: str) -> None:
-    """Count a call; refuse one past its budget. Who opened a run before there was this budget has no row of it."""
+    """Count a call; refuse one past its budget. A budget has its row from the first call or limit on."""
     row = ctx.node("Budget", name)
     used = 1 if row is None else number(row, "used") + 1
     limit = None if row is None else row["limit"]
     if isinstance(limit, int) and used > limit:
         raise Refused("budget_exhausted", f"{name}: {used} of {limit}")
+    _set_used(ctx, name, row, used=used)
+
+
+def _check_left(ctx: Context[Event], *names: str) -> None:
+    """Refuse a call where nothing is left of what calls turn out to have used once they are answered."""
+    for name in names:
+        row = ctx.node("Budget", name)
+        limit = None if row is None else row["limit"]
+        if row is not None and isinstance(limit, int) and number(row, "used") >= limit:
+            raise Refused("budget_exhausted", f"{name}: {row['used']} of {limit}")
+
+
+def _use_up(ctx: Context[Event], event: ModelResponded | ToolResponded) -> None:
+    """Count what a call cost and how long it took."""
+    _use(ctx, COST, event.cost_micros or 0)
+    if event.duration_micros:
+        row = ctx.node("Budget", SECONDS)
+        micros = event.duration_micros + (0 if row is None else _micros_used(row))
+        _set_used(ctx, SECONDS, row, used=micros // _MICROS, remainder=micros % _MICROS)
+
+
+def _micros_used(row: Row) -> int:
+    remainder = row["remainder"]
+    return number(row, "used") * _MICROS + (remainder if isinstance(remainder, int) else 0)
+
+
+def _use(ctx: Context[Event], name: str, amount: int) -> None:
+    if amount:
+        row = ctx.node("Budget", name)
+        _set_used(ctx, name, row, used=amount if row is None else number(row, "used") + amount)
+
+
+def _set_used(ctx: Context[Event], name: str, row: Row | None, **used: int) -> None:
+    # What answers claim to have used may be any number; a column holds no larger one.
+    used = {column: min(value, _INT64_MAX) for column, value in used.items()}
     if row is None:
-        ctx.create("Budget", name, limit=None, used=used)
+        ctx.create("Budget", name, **used)
     else:
-        ctx.update("Budget", name, used=used)
+        ctx.update("Budget", name, **used)
 
 
 def _ask(ctx: Context[Event], kind: str, **values: Value) -> None:
@@ -177,4 +234,5 @@ def _told(event: ModelResponded | ToolResponded) -> dict[str, Value]:
         "blob": event.blob.sha256 if event.blob else None,
         "error": event.error or None,
         "cost_micros": event.cost_micros,
+        "duration_micros": event.duration_micros,
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Generic, NamedTuple, TypeVar
 
 from forktrail_projectors.graph.declared_tables import Tables
@@ -50,6 +50,7 @@ class Context(Generic[E]):
         causes: offsets of the events that led to this one, as far as this log has taken their ids.
         depth: one more than the deepest of its causes; 0 without any.
         declared: the tables that there are from this event on, where it declares a type.
+        accepted: whether a reviewer has accepted the changes, so that no policy stands against them.
     """
 
     event: E
@@ -64,6 +65,7 @@ class Context(Generic[E]):
     new_edges: list[tuple[str, NodeKey, NodeKey, Row]] = field(default_factory=list)
     old_edges: dict[EdgeKey, Row] = field(default_factory=dict)
     declared: Tables | None = None
+    accepted: bool = False
 
     @property
     def run(self) -> Row:
@@ -117,6 +119,18 @@ class Context(Generic[E]):
     def edge(self, table: str, source: NodeKey, target: NodeKey) -> Row | None:
         """The row of a relation, None where there is none."""
         return self.overlay.edge(EdgeKey(table, source, target))
+
+    def trial(self) -> Context[E]:
+        """The same event with nothing staged, to see what a rule would stage."""
+        return replace(self, new_nodes={}, changed_nodes={}, new_edges=[], old_edges={})
+
+    def adopt(self, trial: Context[Event]) -> None:
+        """Stage what was staged on trial."""
+        self.new_nodes.update(trial.new_nodes)
+        for key, values in trial.changed_nodes.items():
+            self.changed_nodes.setdefault(key, {}).update(values)
+        self.new_edges += trial.new_edges
+        self.old_edges.update(trial.old_edges)
 
     def unrelate(self, table: str, source: NodeKey, target: NodeKey) -> None:
         """Stage the end of a relation that is there."""

@@ -125,7 +125,7 @@ def _open_case(ctx: Context[Event], test: Row, finding_ids: tuple[str, ...], *, 
 def approval_decided(ctx: Context[ApprovalDecided]) -> None:
     """A person's yes or no to a case, or to what an execution put to them; the first valid one stands."""
     event = ctx.event
-    _check_person(event)
+    check_person(event)
     if event.subject.kind == "request":
         request_decided(ctx)
         return
@@ -214,7 +214,7 @@ def observation_recorded(ctx: Context[ObservationRecorded]) -> None:
 def review_decided(ctx: Context[ReviewDecided]) -> None:
     """A person's judgement of an observation; accepting a reproduced one makes a finding."""
     event = ctx.event
-    _check_person(event)
+    check_person(event)
     case = ctx.existing("Case", event.case_id, "unknown_case")
     if case["status"] in (ACCEPTED, REJECTED):
         raise Refused("already_reviewed", str(case["reviewer"]))
@@ -311,7 +311,7 @@ def finding_withdrawn(ctx: Context[FindingWithdrawn]) -> None:
     )
 
 
-def _check_person(event: Event) -> None:
+def check_person(event: Event) -> None:
     if event.meta.actor.kind != "human":
         raise Refused("not_a_person", event.meta.actor.kind, takes_id=False)
 

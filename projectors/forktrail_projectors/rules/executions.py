@@ -15,7 +15,10 @@ from forktrail_schemas.events import (
     BehaviorRegistered,
     BehaviorStarted,
     ExecutionCancelled,
+    FrameClosed,
+    FrameOpened,
     ModelRequested,
+    PatchProposed,
     TimerSet,
     ToolRequested,
     WorkerClaimed,
@@ -29,6 +32,9 @@ BEHAVIOR = "behavior"
 Request = ModelRequested | ToolRequested | TimerSet | ApprovalRequested
 # Events that only an execution writes, and under the claim that holds.
 _OF_AN_EXECUTION = (BehaviorStarted, BehaviorCompleted, BehaviorFailed, *Request.__args__)
+
+# What executions write, and others with a worker's key too.
+_OF_ANYONE_AT_WORK = (PatchProposed, FrameOpened, FrameClosed)
 
 
 def behavior_registered(ctx: Context[BehaviorRegistered]) -> None:
@@ -76,7 +82,7 @@ def check_work(ctx: Context[Event]) -> None:
         _check_epoch(ctx, event.epoch)
     elif execution is None:
         return
-    elif event.ROLE == WORKER_ROLE:
+    elif event.ROLE == WORKER_ROLE and not isinstance(event, _OF_ANYONE_AT_WORK):
         raise Refused("execution_mismatch", "only what an execution writes may name it", takes_id=False)
     elif _held(ctx) == 0:
         return

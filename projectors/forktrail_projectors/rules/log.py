@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from forktrail_projectors.rules.context import WORKER, Context, Refused, number, text
 from forktrail_schemas.events import (
+    BudgetExhausted,
     BudgetSet,
     GoalSet,
     KeyRegistered,
@@ -33,11 +34,14 @@ EVENTS = "events"
 CAUSE_DEPTH = "cause-depth"
 MODEL_CALLS = "model-calls"
 TOOL_CALLS = "tool-calls"
+TOKENS = "tokens"
+COST = "cost-micros"
+SECONDS = "seconds"
 # The budgets whose rows RunOpened makes. `used` of a depth is the deepest so far; that of events is the log's length,
 # which no row repeats.
 _OPENED = (CASES, HTTP_REQUESTS, FINDING_DEPTH, EVENTS, CAUSE_DEPTH)
 # Every budget that the rules keep. The others have a row once there is something to say of them: a limit, or a call.
-BUDGETS = (*_OPENED, MODEL_CALLS, TOOL_CALLS)
+BUDGETS = (*_OPENED, MODEL_CALLS, TOOL_CALLS, TOKENS, COST, SECONDS)
 WORKER_ROLE = "worker"
 
 
@@ -142,7 +146,21 @@ def budget_set(ctx: Context[BudgetSet]) -> None:
     if ctx.node("Budget", event.name) is None:
         ctx.create("Budget", event.name, limit=event.limit, used=0)
     else:
-        ctx.update("Budget", event.name, limit=event.limit)
+        ctx.update("Budget", event.name, limit=event.limit, exhausted=None)
+
+
+def budget_exhausted(ctx: Context[BudgetExhausted]) -> None:
+    """A worker says, once for each limit, that nothing is left of a budget."""
+    event = ctx.event
+    row = ctx.node("Budget", event.name)
+    if row is None:
+        raise Refused("budget_left", event.name)
+    limit, used = row["limit"], row["used"]
+    if (event.limit, event.used) != (limit, used) or event.used < event.limit:
+        raise Refused("budget_left", f"{event.name}: {used} of {limit}")
+    if row["exhausted"]:
+        raise Refused("already_said", event.name)
+    ctx.update("Budget", event.name, exhausted=True)
 
 
 def goal_set(ctx: Context[GoalSet]) -> None:

@@ -96,6 +96,24 @@ class KeyRevoked(Event):
     """Why, in the actor's words; may be empty."""
 
 
+ChangeKind = Literal["create", "patch", "retire", "relate", "unrelate"]
+
+
+class PolicySet(Event):
+    """An admin said which changes of a type a person has to accept."""
+
+    TYPE: ClassVar[str] = "forktrail.PolicySet"
+    ROLE: ClassVar[str | None] = "admin"
+    SUBJECT: ClassVar[str] = "type_name"
+
+    type_name: Name
+    """Of an object or relation type."""
+    changes: Annotated[tuple[ChangeKind, ...], Field(strict=False, max_length=5)] = ()
+    """What nobody does without a reviewer's yes; none lifts the policy."""
+    reason: Text
+    """Why, in the actor's words; may be empty."""
+
+
 class RunClosed(Event):
     """A run ended; nothing after it counts but a seal."""
 
@@ -182,6 +200,19 @@ class Reference(Record):
     object_type: ObjectTypeName
 
 
+MergeRule = Literal["max", "min", "sum", "union", "any", "all"]
+
+
+class Merge(Record):
+    """How frames that change a property of the same object come together."""
+
+    TYPE: ClassVar[str] = "forktrail.Merge"
+
+    property: PropertyName
+    by: MergeRule
+    """sum adds what each frame added; union is a sorted list without doubles; any and all are of booleans."""
+
+
 class TypeDeclared(Event):
     """Objects or relations of this type can be made in this run from here on."""
 
@@ -202,3 +233,5 @@ class TypeDeclared(Event):
     """Object types that the relation leads to; empty for an object type."""
     personal: Annotated[tuple[PropertyName, ...], Field(strict=False, max_length=64)] = ()
     """Properties that are about a person."""
+    merge: Annotated[tuple[Merge, ...], Field(strict=False, max_length=64)] = ()
+    """Of an object type. Two frames that set a property not named here to different values don't merge."""

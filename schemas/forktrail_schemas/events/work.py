@@ -9,7 +9,7 @@ from pydantic import Field
 from forktrail_schemas.events.base import Event
 from forktrail_schemas.events.shared import BlobRef
 from forktrail_schemas.record import Record
-from forktrail_schemas.values import Int64, JsonText, Line, LocalId, Name, Sha256, Text, Uuid
+from forktrail_schemas.values import Int64, JsonText, Line, LocalId, Name, ObjectTypeName, Sha256, Text, Uuid
 
 
 class ApprovalRequested(Event):
@@ -77,6 +77,19 @@ class BehaviorStarted(Event):
     """What it read as of its trigger."""
 
 
+class BudgetExhausted(Event):
+    """Nothing is left of a budget; what it limits is refused until an admin raises it."""
+
+    TYPE: ClassVar[str] = "forktrail.BudgetExhausted"
+    ROLE: ClassVar[str | None] = "worker"
+    SUBJECT: ClassVar[str] = "name"
+
+    name: Name
+    """Of the budget."""
+    limit: Annotated[Int64, Field(ge=0)]
+    used: Annotated[Int64, Field(ge=0)]
+
+
 ResolvedOutcome = Literal["ok", "error"]
 
 
@@ -107,6 +120,34 @@ class ExecutionCancelled(Event):
     """Why, in the actor's words; may be empty."""
 
 
+FrameOutcome = Literal["merge", "drop"]
+
+
+class FrameClosed(Event):
+    """A frame ended: its changes are merged into the graph, or dropped."""
+
+    TYPE: ClassVar[str] = "forktrail.FrameClosed"
+    ROLE: ClassVar[str | None] = "worker"
+    SUBJECT: ClassVar[str] = "frame_id"
+
+    frame_id: LocalId
+    """Derived from the opening event."""
+    outcome: FrameOutcome
+    reason: Text
+    """Why; may be empty."""
+
+
+class FrameOpened(Event):
+    """A frame began: what is changed in it is seen outside once it is merged."""
+
+    TYPE: ClassVar[str] = "forktrail.FrameOpened"
+    ROLE: ClassVar[str | None] = "worker"
+    SUBJECT: ClassVar[str] = "meta.event_id"
+
+    title: Line
+    """What it is for."""
+
+
 class ModelRequested(Event):
     """A behavior asked a model."""
 
@@ -117,8 +158,10 @@ class ModelRequested(Event):
     epoch: Annotated[Int64, Field(ge=1)]
     """The claim that the worker holds the run by."""
     name: Name
-    request: JsonText
-    """Canonical (RFC 8785); holds no event id."""
+    request: JsonText | None = None
+    """Canonical (RFC 8785); holds no event id. Null where it lies in the blob."""
+    blob: BlobRef | None = None
+    """A request too large to stand here."""
     request_sha256: Sha256
     """Of the request's text."""
 
@@ -147,6 +190,78 @@ class ModelResponded(Event):
     output_tokens: Annotated[Int64, Field(ge=0)] | None = None
     cost_micros: Annotated[Int64, Field(ge=0)] | None = None
     """Millionths of the currency that prices are kept in; null where it isn't known."""
+    duration_micros: Annotated[Int64, Field(ge=0)] | None = None
+    """How long the call was under way; null where it isn't known."""
+    provider: Line = ""
+    """Who answered; may be empty."""
+    model: Line = ""
+    """What the provider calls it."""
+    finish_reason: Line = ""
+    """In the provider's words."""
+    attempts: Annotated[Int64, Field(ge=0)] = 1
+    """How often the request was sent."""
+    sent: BlobRef | None = None
+    """The bytes of the last HTTP request's body."""
+    received: BlobRef | None = None
+    """The bytes of the last HTTP response's body."""
+
+
+PatchDecision = Literal["accept", "reject"]
+
+
+class PatchDecided(Event):
+    """A reviewer decided on a proposed change; an accepted one is done by this event."""
+
+    TYPE: ClassVar[str] = "forktrail.PatchDecided"
+    ROLE: ClassVar[str | None] = "reviewer"
+    SUBJECT: ClassVar[str] = "patch_id"
+
+    patch_id: LocalId
+    """Derived from the proposal's event."""
+    decision: PatchDecision
+    reason: Text
+    """Why, in the actor's words; may be empty."""
+
+
+ChangeKind = Literal["create", "patch", "retire", "relate", "unrelate"]
+
+
+class Ends(Record):
+    """What a relation joins."""
+
+    TYPE: ClassVar[str] = "forktrail.Ends"
+
+    source_type: ObjectTypeName
+    source_id: Name
+    target_type: ObjectTypeName
+    target_id: Name
+
+
+DecisionNeeded = Literal["where_governed", "always"]
+
+
+class PatchProposed(Event):
+    """Somebody proposed a change of the graph."""
+
+    TYPE: ClassVar[str] = "forktrail.PatchProposed"
+    ROLE: ClassVar[str | None] = "worker"
+    SUBJECT: ClassVar[str] = "type_name"
+
+    op: ChangeKind
+    type_name: Name
+    """Of the object's or the relation's type."""
+    object_id: Name | None = None
+    """Null for a relation."""
+    ends: Ends | None = None
+    """Null for an object."""
+    data: JsonText | None = None
+    """Of what is created or patched: a JSON object, as ObjectCreated, ObjectPatched and RelationCreated have it."""
+    expected_version: Annotated[Int64, Field(ge=1)] | None = None
+    """Of the object; it is refused where that has another by then."""
+    decision: DecisionNeeded
+    """where_governed: what no policy holds is done at once. always: a reviewer decides."""
+    reason: Text
+    """Why; may be empty."""
 
 
 class TimerFired(Event):
@@ -215,6 +330,8 @@ class ToolResponded(Event):
     """What went wrong; may be empty."""
     cost_micros: Annotated[Int64, Field(ge=0)] | None = None
     """Millionths of the currency that prices are kept in; null where it isn't known."""
+    duration_micros: Annotated[Int64, Field(ge=0)] | None = None
+    """How long the call was under way; null where it isn't known."""
 
 
 class WorkerClaimed(Event):

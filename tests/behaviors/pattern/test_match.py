@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import pytest
 
-from forktrail_behaviors.pattern.match import holds, matches_born
+from forktrail_behaviors.pattern.match import matches_born
 from forktrail_behaviors.pattern.syntax import parse
 from forktrail_projectors.graph.declared_tables import Tables
 from forktrail_projectors.state import Changes, EdgeKey, End, NodeId, NodeKey, Row
@@ -100,20 +100,6 @@ def test_a_retired_object_never_matches(world: World) -> None:
     assert born(world, world.patch(CLAIM, text="x"), text) == [("claim-1",)]
     assert born(world, world.patch(CLAIM, retired=True), text) == []
     assert born(world, world.patch(CLAIM, text="y"), text) == []
-
-
-def test_a_match_holds_until_something_ends_it(world: World) -> None:
-    pattern = parse(f"{ABOUT}<-[:ABOUT]-(:Claim) WHERE c.n = 1")
-    assert not holds(pattern, world.graph, (CLAIM, TOPIC))
-    world.join("ABOUT", CLAIM, TOPIC)
-    assert holds(pattern, world.graph, (CLAIM, TOPIC))
-    assert not holds(pattern, world.graph, (OTHER, TOPIC))
-    assert not holds(pattern, world.graph, (TOPIC, CLAIM))
-    assert not holds(pattern, world.graph, (NodeKey("Claim", "claim-99"), TOPIC))
-    world.patch(CLAIM, n=2)
-    assert not holds(pattern, world.graph, (CLAIM, TOPIC))
-    with pytest.raises(ValueError, match="shorter"):
-        holds(pattern, world.graph, (CLAIM,))
 
 
 def test_a_walk_is_found_from_each_of_its_relations(world: World) -> None:
