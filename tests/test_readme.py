@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from forktrail_behaviors.pack import load_pack
+from forktrail_behaviors.packs import load_pack
 from forktrail_behaviors.testing import Kit
 from forktrail_lab.cli import COMMANDS, command_parser, load_command
 from forktrail_projectors.reader import LogReader

@@ -5,13 +5,9 @@ PACK = Pack("diligence", objects=[Company, Question], relations=[…], behaviors
 
 from __future__ import annotations
 
-import importlib
-import sys
-import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
@@ -22,9 +18,7 @@ from forktrail_behaviors.determinism.check import check
 from forktrail_behaviors.effects import Model
 from forktrail_behaviors.tools import Tool
 from forktrail_behaviors.types import RelationDeclaration, Types, object_type_of, relations_implied
-from forktrail_schemas.errors import ForktrailError, InvalidInput, NotFound
-
-ATTRIBUTE = "PACK"
+from forktrail_schemas.errors import InvalidInput
 
 
 @dataclass(frozen=True)
@@ -43,6 +37,8 @@ class Pack:
     )  # a class that is one is still a type to mypy
     tools: Sequence[Tool] = field(default=(), kw_only=True)
     models: Sequence[Model] = field(default=(), kw_only=True)
+    # Plays the pack on a testing kit, with models that need no network: what `forktrail pack check` tries it by.
+    fixture: Callable[[Any], None] | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         for one in self.behaviors:
@@ -79,37 +75,6 @@ class Pack:
     def declarations(self) -> list[dict[str, object]]:
         """The fields of a TypeDeclared for each of its types, objects first."""
         return [*(object_type_of(model) for model in self.objects), *(one.fields() for one in self.relations)]
-
-
-def load_pack(name: str) -> Pack:
-    """Load a pack by the module that holds it as `PACK`, or by `module:attribute`; a module beside one is found too.
-
-    Raises:
-        NotFound: there is no such module or attribute.
-        InvalidInput: it is no pack, its import fails, or the pack is refused.
-    """
-    module_name, _, attribute = name.partition(":")
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.insert(0, here)
-    try:
-        module = importlib.import_module(module_name)
-    except ModuleNotFoundError as error:
-        if error.name is not None and (module_name == error.name or module_name.startswith(f"{error.name}.")):
-            raise NotFound(f"there is no module {module_name!r}", hint="name it as Python imports it") from error
-        raise InvalidInput(f"{module_name} can't be imported: {error}") from error
-    except ForktrailError:
-        raise  # a pack that is refused
-    except Exception as error:  # what a module of the user's raises may be anything
-        at = traceback.extract_tb(error.__traceback__)[-1]
-        where = f"{at.filename}:{at.lineno}"
-        raise InvalidInput(f"{module_name} can't be imported: {type(error).__name__}: {error} ({where})") from error
-    pack: Any = getattr(module, attribute or ATTRIBUTE, None)
-    if pack is None:
-        raise NotFound(f"{module_name} has no {attribute or ATTRIBUTE}", hint="PACK = Pack(…) makes one")
-    if not isinstance(pack, Pack):
-        raise InvalidInput(f"{name} is no Pack: its type is {type(pack).__name__}")
-    return pack
 
 
 def _check_determinism(behavior: Behavior) -> None:

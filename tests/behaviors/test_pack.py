@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from forktrail_behaviors.pack import Pack, load_pack
+from forktrail_behaviors.pack import Pack
+from forktrail_behaviors.packs import load_pack
 from forktrail_schemas.errors import InvalidInput, NotFound
 from support.worked_pack import Company, ask
 

@@ -2,7 +2,8 @@
 
 The code is the text of the behavior's module and of all modules of the same top-level package that it imports, directly
 or not, their packages' own included. For a module outside any package it is that file and those beside it. Nothing is
-executed to find it, and what other packages hold isn't part of it.
+executed to find it, and what other packages hold isn't part of it. Of a package that is called `prompts` every file
+counts: another prompt is another behavior.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from forktrail_schemas.json_text import canonical_json
 
 FILES_CACHED = 4_096
 _PACKAGE_FILE = "__init__.py"
+_PROMPTS = "prompts"
 
 
 def code_sha256(source: Callable[..., Any] | type) -> str:
@@ -48,6 +50,10 @@ def code_sha256(source: Callable[..., Any] | type) -> str:
             continue
         read = _read(path)
         found[one] = read.sha256
+        if path.name == _PACKAGE_FILE and one.rpartition(".")[2] == _PROMPTS:
+            found |= {
+                f"{one}/{file.name}": hashlib.sha256(file.read_bytes()).hexdigest() for file in _texts(path.parent)
+            }
         waiting += read.names(one, is_package=path.name == _PACKAGE_FILE)
     return hashlib.sha256(canonical_json(sorted([one, digest] for one, digest in found.items())).encode()).hexdigest()
 
@@ -116,6 +122,11 @@ def _file_of(name: str, root: Path, top: str) -> Path | None:
         if file.is_file():
             return file
     return None
+
+
+def _texts(folder: Path) -> list[Path]:
+    """The files of a folder that are no Python."""
+    return sorted(file for file in folder.iterdir() if file.is_file() and file.suffix not in (".py", ".pyc"))
 
 
 def _read(path: Path) -> _Read:

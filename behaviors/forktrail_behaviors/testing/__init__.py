@@ -8,6 +8,7 @@ assert [one["text"] for one in kit.objects("Question")] == ["What does Acme sell
 
 from forktrail_behaviors.testing.fixtures import FixtureModel, tool_calls
 from forktrail_behaviors.testing.kit import Kit
+from forktrail_behaviors.testing.pack_check import Checked, check_pack
 from forktrail_behaviors.testing.simulator import Unsteady, simulate
 
-__all__ = ["FixtureModel", "Kit", "Unsteady", "simulate", "tool_calls"]
+__all__ = ["Checked", "FixtureModel", "Kit", "Unsteady", "check_pack", "simulate", "tool_calls"]

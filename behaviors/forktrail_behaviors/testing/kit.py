@@ -57,6 +57,10 @@ class MemoryBlobs:
         except KeyError:
             raise EvidenceMissing(f"no blob {sha256}") from None
 
+    def values(self) -> list[bytes]:
+        """All that is stored."""
+        return list(self._values.values())
+
 
 class MemoryPosition:
     """Implements `Position`; `lost` forgets it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import threading
 from collections.abc import Iterator
@@ -21,7 +22,7 @@ from forktrail_behaviors.registering import to_declare
 from forktrail_behaviors.worker import Worker
 from forktrail_lab.console.arguments import ADMIN_KEY, add_action, add_actions, add_format, add_key, add_run
 from forktrail_lab.console.output import counted, note, print_rows
-from forktrail_lab.console.pack_arguments import add_packs, loaded
+from forktrail_lab.console.pack_arguments import add_models, add_packs, loaded, with_models
 from forktrail_lab.console.session import RunSession, open_session
 from forktrail_producers.blobs import BlobStore
 from forktrail_producers.keys import KeyStore
@@ -57,6 +58,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     working = add_action(actions, "run", "declare what a pack needs, claim a run, and react to it", RUN_EXAMPLE)
     add_run(working)
     add_packs(working)
+    add_models(working)
     add_key(working, ADMIN_KEY)
     working.add_argument(
         "--until-idle", action="store_true", help="end once nothing is left to do but what people decide"
@@ -73,7 +75,7 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
             rows = session.query(_LIST).rows
         print_rows(LIST_COLUMNS, rows, arguments.format)
         return ExitCode.OK
-    pack = loaded(arguments.packs)
+    pack = with_models(loaded(arguments.packs), arguments.models, settings.home, os.environ)
     key = _worker_key(settings)
     with open_session(settings, arguments.run) as session:
         holder = _prepared(session, pack, key, arguments.key)

@@ -31,6 +31,7 @@ class Kind:
 CASE = Kind("case", "Case", "test", "case-", "case list")
 FINDING = Kind("finding", "Finding", "test", "finding-", "case list")
 CALL = Kind("call", "Call", "name", "call-", "approvals list")
+PATCH = Kind("proposal", "Patch", "type_name", "patch-", "patches list")
 EXECUTION = Kind("execution", "Execution", "behavior", "", "executions list")
 
 
@@ -62,6 +63,16 @@ def find_call(session: RunSession, name: str) -> Row:
         InvalidInput: several do; they are listed.
     """
     return _find(session, CALL, name)
+
+
+def find_patch(session: RunSession, name: str) -> Row:
+    """The row of the one proposal whose id is, or begins with, `name`; `patch-` may be left out.
+
+    Raises:
+        NotFound: no proposal's does.
+        InvalidInput: several do; they are listed.
+    """
+    return _find(session, PATCH, name)
 
 
 def find_execution(session: RunSession, name: str) -> Row:

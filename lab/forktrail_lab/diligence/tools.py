@@ -59,7 +59,7 @@ def papers(folder: Path) -> Iterator[Paper]:
 def search_documents(company: str, words: list[str]) -> list[dict[str, str]]:
     """Search the documents about a company for words; those that hold them most often come first, five at most."""
     wanted = {_stem(word) for word in words}
-    own = [paper for paper in papers(documents_folder()) if paper.company == company]
+    own = [paper for paper in papers(documents_folder()) if paper.company.casefold() == company.casefold()]
     own.sort(key=lambda paper: (-sum(_stem(word) in wanted for word in words_of(paper.text)), paper.name))
     return [{"name": paper.name, "title": paper.title} for paper in own[:FOUND_MAX]]
 

@@ -28,7 +28,7 @@ class Question(BaseModel):
     """What is to be known of a company; `note` says why it has no answer."""
 
     text: str
-    about: Ref["Company"]
+    about: Ref[Company]
     status: Literal["open", "answered", "no finding", "failed"]
     note: str | None = None
 
@@ -46,8 +46,8 @@ class Claim(BaseModel):
     """Something that a document says about a company."""
 
     text: str
-    addresses: Ref["Question"]
-    derived_from: Ref["Document"]
+    addresses: Ref[Question]
+    derived_from: Ref[Document]
     status: Literal["new", "weighed", "failed"]
 
 
@@ -55,28 +55,28 @@ class Evidence(BaseModel):
     """The words that a claim rests on, as they stand in its document."""
 
     quote: str
-    supports: Ref["Claim"]
+    supports: Ref[Claim]
 
 
 class Risk(BaseModel):
     """What could go wrong for a company, by a claim."""
 
     text: str
-    raised_by: Ref["Claim"]
+    raised_by: Ref[Claim]
 
 
 class Contradiction(BaseModel):
     """Two claims that can't both be right, in the order of their texts."""
 
-    one: Ref["Claim"]
-    other: Ref["Claim"]
+    one: Ref[Claim]
+    other: Ref[Claim]
 
 
 class Memo(BaseModel):
     """What a company's claims come to."""
 
     text: str
-    about: Ref["Company"]
+    about: Ref[Company]
 
 
 class Unsupported(BaseModel):
@@ -84,10 +84,10 @@ class Unsupported(BaseModel):
 
     text: str
     why: str
-    about: Ref["Company"]
+    about: Ref[Company]
 
 
 OBJECTS = (Company, Question, Document, Claim, Evidence, Risk, Contradiction, Memo, Unsupported)
 CONTRADICTS = relation_type_of("CONTRADICTS", [Claim], [Claim])
-RESTS_ON = relation_type_of("RESTS_ON", [Memo], [Claim])
-RELATIONS = (CONTRADICTS, RESTS_ON)
+BASED_ON = relation_type_of("BASED_ON", [Memo], [Claim])
+RELATIONS = (CONTRADICTS, BASED_ON)
