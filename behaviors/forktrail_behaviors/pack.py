@@ -16,6 +16,7 @@ from forktrail_behaviors.behavior import Behavior
 from forktrail_behaviors.cycles import check_cycles
 from forktrail_behaviors.determinism.check import check
 from forktrail_behaviors.effects import Model
+from forktrail_behaviors.pattern_names import check_patterns
 from forktrail_behaviors.tools import Tool
 from forktrail_behaviors.types import RelationDeclaration, Types, object_type_of, relations_implied
 from forktrail_schemas.errors import InvalidInput
@@ -55,6 +56,7 @@ class Pack:
                 raise InvalidInput(f"the pack {self.name} has two {kind}s called {twice!r}")
         for behavior in self.reactions:
             _check_determinism(behavior)
+        check_patterns(self.reactions, self.types)
         check_cycles(self.reactions, {model.__name__: relations_implied(model) for model in self.objects})
 
     @cached_property

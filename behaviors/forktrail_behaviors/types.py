@@ -192,6 +192,11 @@ class Types:
                 raise InvalidInput(f"{relation_type}: a {given} can't be its {end}", hint=f"{', '.join(allowed)} can")
         return _checked(known, data, whole=True)
 
+    def properties(self, object_type: str) -> Sequence[str] | None:
+        """The properties of an object type; None where the pack has none of this name."""
+        declared = self._objects.get(object_type)
+        return None if declared is None else list(declared.columns)
+
     def tool(self, name: str) -> Tool:
         """A tool.
 

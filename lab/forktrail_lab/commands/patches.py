@@ -20,9 +20,10 @@ ACCEPT_EXAMPLE = "  forktrail patches accept $RUN patch-3f --key ravi --reason '
 REJECT_EXAMPLE = "  forktrail patches reject $RUN patch-3f --key ravi --reason 'two claims have no evidence'"
 EXAMPLE = "\n".join((LIST_EXAMPLE, SHOW_EXAMPLE, ACCEPT_EXAMPLE, REJECT_EXAMPLE))
 COLUMNS = ("id", "status", "change", "of", "proposed_by", "reason", "at_offset", "decided_by")
+STATUSES = ("proposed", "applied", "rejected")
 _PAST = {"accept": "accepted", "reject": "rejected"}
 _LIST = """
-MATCH (p:Patch) WHERE p.status = 'proposed' OR $all
+MATCH (p:Patch) WHERE p.status IN $statuses
 RETURN p.id, p.status, p.op, p.type_name, p.object_id, p.source_id, p.target_id, p.proposer, p.why,
        p.created_offset AS offset, p.decided_by
 ORDER BY offset
@@ -60,7 +61,7 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
     """
     with open_session(settings, arguments.run) as session:
         if arguments.action == "list":
-            rows = session.query(_LIST, all=arguments.all).rows
+            rows = session.query(_LIST, statuses=STATUSES if arguments.all else STATUSES[:1]).rows
             print_rows(COLUMNS, [_listed(row) for row in rows], arguments.format)
             return ExitCode.OK
         patch = find_patch(session, arguments.patch)
