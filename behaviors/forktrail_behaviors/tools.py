@@ -7,6 +7,7 @@ def fetch(name: str, pages: int = 1) -> str: ...
 from __future__ import annotations
 
 import inspect
+import json
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -113,7 +114,7 @@ class FunctionTool:
 
     def _checked(self, arguments: Mapping[str, Any]) -> BaseModel:
         try:
-            return self._arguments.model_validate(dict(arguments))
+            return self._arguments.model_validate_json(json.dumps(dict(arguments)), strict=True)
         except ValidationError as error:
             fault = error.errors(include_url=False, include_input=False)[0]
             where = ".".join(map(str, fault["loc"])) or "the arguments"
@@ -124,7 +125,7 @@ class FunctionTool:
 
     @cached_property
     def _arguments(self) -> type[BaseModel]:
-        """The arguments as a model; lenient about nothing but what has a default."""
+        """The arguments as a model."""
         try:
             hints = typing.get_type_hints(self.function, include_extras=True)
         except NameError as error:
@@ -139,7 +140,7 @@ class FunctionTool:
             if name != _KEY:
                 default = ... if parameter.default is parameter.empty else parameter.default
                 fields[name] = (hints.get(name, Any), default)
-        return create_model(f"{self.name}_arguments", __config__=ConfigDict(extra="forbid", strict=True), **fields)
+        return create_model(f"{self.name}_arguments", __config__=ConfigDict(extra="forbid"), **fields)
 
 
 def tool(

@@ -1,4 +1,4 @@
-"""The diligence pack with a model and tools that take a moment and note each call in a file, for workers that are killed.
+"""The diligence pack with a model and tools that take a moment and note each call in a file: for killed workers.
 
 `DILIGENCE_CALLS` names the file; a line is what was asked.
 """

@@ -124,10 +124,11 @@ def test_a_run_killed_at_random_points_comes_to_what_an_undisturbed_one_does(
     assert set(answers.values()) == {1}, "nothing that had its answer on the log was asked again"
     assert killed.asked().keys() == calm.asked().keys()
     again = sum(killed.asked().values()) - CALLS
-    print(f"{KILLS} kills, seed {SEED}: {claims} workers, {CALLS} calls, {again} in flight asked again")
+    assert claims == KILLS + 2, "of one that declares the types, of each that is killed, and of the last"
     assert again <= IN_FLIGHT_MAX * KILLS
     shown = forktrail.ok("replay", killed.run, "--pack", PACK, "--strict", "--format", "json").json
     assert (shown["divergences"], shown["unwritten"], shown["changed"]) == (0, 0, {})
+    print(f"{KILLS} kills, seed {SEED}: {claims} workers, {CALLS} calls, {again} in flight asked again")
 
 
 def _told(settings: Settings, trial: Trial) -> tuple[Counter[str], int]:
