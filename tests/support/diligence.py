@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import threading
 from collections.abc import Sequence
@@ -20,8 +19,8 @@ from forktrail_behaviors.testing.memory_log import MemoryLog
 from forktrail_behaviors.worker import Worker
 from forktrail_lab.diligence import PACK
 from forktrail_lab.diligence.counts import counts_of
+from forktrail_lab.diligence.opening import companies, company_fields
 from forktrail_lab.diligence.prompts import FOLDER as PROMPTS
-from forktrail_lab.diligence.tools import SHIPPED_DOCUMENTS, papers
 from forktrail_schemas.events import ObjectCreated
 from forktrail_schemas.events.base import Event
 from forktrail_schemas.signatures import SigningKey
@@ -30,16 +29,10 @@ from support.diligence_counts import derived_counts
 AT_ONCE = 8
 
 
-def companies(folder: Path = SHIPPED_DOCUMENTS) -> list[str]:
-    """The companies that a folder's documents are about."""
-    return sorted({paper.company for paper in papers(folder)})
-
-
 def scenario(kit: Kit, names: Sequence[str] | None = None) -> None:
     """Companies are named, and the pack does what it does."""
-    for number, name in enumerate(companies() if names is None else names):
-        data = json.dumps({"name": name})
-        kit.tell(ObjectCreated, object_type="Company", object_id=f"company-{number:08x}", data=data)
+    for name in companies() if names is None else names:
+        kit.tell(ObjectCreated, **company_fields(name))
     kit.run()
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from forktrail_behaviors.pack import Pack
 from forktrail_lab.diligence.analyst import FixtureAnalyst
 from forktrail_lab.diligence.behaviors import close_research, raise_questions, research, weigh, write_memo
+from forktrail_lab.diligence.opening import fixture
 from forktrail_lab.diligence.tools import fetch_document, search_documents
 from forktrail_lab.diligence.types import OBJECTS, RELATIONS
 
@@ -21,4 +22,5 @@ PACK = Pack(
     behaviors=[raise_questions, research, close_research, weigh, write_memo],
     tools=[search_documents, fetch_document],
     models=[FixtureAnalyst()],
+    fixture=fixture,
 )

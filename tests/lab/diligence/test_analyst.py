@@ -13,8 +13,8 @@ import forktrail_lab.diligence as package
 from forktrail_behaviors.effects import EffectResult
 from forktrail_lab.diligence import prompts
 from forktrail_lab.diligence.analyst import FixtureAnalyst
+from forktrail_lab.diligence.opening import companies
 from forktrail_schemas.errors import InvalidInput
-from support.diligence import companies
 
 
 def ask(kind: str, prompt: str, content: Mapping[str, Any], *since: Mapping[str, Any]) -> Any:

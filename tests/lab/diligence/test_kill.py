@@ -5,7 +5,6 @@ FORKTRAIL_TEST_KILLS sets how many kills (5), FORKTRAIL_TEST_SEED the dice.
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import subprocess
@@ -17,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from forktrail_lab.diligence.counts import counts_of
+from forktrail_lab.diligence.opening import companies, company_fields
 from forktrail_producers.producer import Producer, meta
 from forktrail_projectors.content_digest import content_digest
 from forktrail_projectors.fold import event_of
@@ -24,11 +24,9 @@ from forktrail_projectors.graph.memory import MemoryGraph
 from forktrail_projectors.projection import fold_in_memory
 from forktrail_projectors.reader import LogReader
 from forktrail_schemas.events import ModelResponded, ObjectCreated, ToolResponded, WorkerClaimed
-from forktrail_schemas.ids import new_event_id
 from forktrail_schemas.settings import Settings
 from forktrail_schemas.wire import build
 from support.command_line import CommandLine
-from support.diligence import companies
 from support.rows import SEED
 from support.slow_diligence import CALLS_VARIABLE
 
@@ -90,8 +88,7 @@ class Trial:
 
 
 def _company(run: str, name: str) -> ObjectCreated:
-    fields = {"object_type": "Company", "object_id": f"company-{new_event_id()}", "data": json.dumps({"name": name})}
-    return build(ObjectCreated, {"meta": meta(run, "service", "crm"), **fields})
+    return build(ObjectCreated, {"meta": meta(run, "service", "crm"), **company_fields(name)})
 
 
 @pytest.fixture

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from forktrail_lab.diligence.opening import companies
 from forktrail_lab.diligence.tools import DOCUMENTS_VARIABLE, SHIPPED_DOCUMENTS
-from support.diligence import companies, counted, derived, played, strictly
+from support.diligence import counted, derived, played, strictly
 from support.diligence_counts import paper
 from support.rows import SEED
 
@@ -25,7 +26,7 @@ def test_two_companies_that_the_pack_has_never_seen_come_to_their_derived_counts
 ) -> None:
     monkeypatch.setenv(DOCUMENTS_VARIABLE, str(SECOND))
     expected = derived(SECOND)
-    run = played(names=companies(SECOND))
+    run = played(names=companies())
     assert counted(run) == expected
     assert (expected["company"], expected["question"], expected["memo"]) == (2, 16, 2)
     assert expected["claim"] > 16
@@ -38,7 +39,7 @@ def test_drawn_documents_come_to_their_derived_counts(
 ) -> None:
     _draw(tmp_path, random.Random(seed))
     monkeypatch.setenv(DOCUMENTS_VARIABLE, str(tmp_path))
-    assert counted(played(names=companies(tmp_path))) == derived(tmp_path), f"seed {seed}"
+    assert counted(played(names=companies())) == derived(tmp_path), f"seed {seed}"
 
 
 def test_drawn_documents_hold_contradictions_and_risks(tmp_path: Path) -> None:
