@@ -8,7 +8,7 @@ from forktrail_lab.console.arguments import ADMIN_KEY, add_format, add_key, add_
 from forktrail_lab.console.output import print_result, print_rows
 from forktrail_lab.console.run_summary import SETTING_COLUMNS, setting_rows
 from forktrail_lab.console.session import open_session
-from forktrail_projectors.rules.log import SETTINGS
+from forktrail_projectors.rules.log import NAMED_SETTINGS, SETTINGS
 from forktrail_schemas.errors import ExitCode, InvalidInput
 from forktrail_schemas.events import SettingChanged
 from forktrail_schemas.settings import Settings
@@ -50,9 +50,10 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
 def _check(name: str, value: str) -> None:
     if name not in SETTINGS:
         raise InvalidInput(f"there is no setting {name!r}", hint=f"known: {_known()}")
-    if value not in SETTINGS[name]:
+    if name not in NAMED_SETTINGS and value not in SETTINGS[name]:
         raise InvalidInput(f"{name} can't be {value!r}", hint=f"use one of: {', '.join(SETTINGS[name])}")
 
 
 def _known() -> str:
-    return ", ".join(f"{name}={'|'.join(values)}" for name, values in SETTINGS.items())
+    more = dict.fromkeys(NAMED_SETTINGS, "|NAME")
+    return ", ".join(f"{name}={'|'.join(values)}{more.get(name, '')}" for name, values in SETTINGS.items())

@@ -21,11 +21,16 @@ from forktrail_schemas.signatures import key_id
 SAME_PERSON_MAY_REVIEW = "same-person-may-review"
 # Whether the planner (a behavior) proposes the next test by itself when there is a new finding.
 PROPOSE_TESTS, WHEN_ASKED, ON_FINDING = "propose-tests", "when-asked", "on-finding"
+# The model that the planner has choose among the eligible tests, by the name that a worker knows it under.
+PLANNER_MODEL, NO_MODEL = "planner-model", "none"
 # Every setting a run has, with the values it may take; the first is what holds until it is changed.
 SETTINGS: dict[str, tuple[str, ...]] = {
     SAME_PERSON_MAY_REVIEW: ("false", "true"),
     PROPOSE_TESTS: (WHEN_ASKED, ON_FINDING),
+    PLANNER_MODEL: (NO_MODEL,),
 }
+# Those that may take any other name too.
+NAMED_SETTINGS = frozenset({PLANNER_MODEL})
 
 CASES = "cases"
 HTTP_REQUESTS = "http-requests"
@@ -129,7 +134,7 @@ def setting_changed(ctx: Context[SettingChanged]) -> None:
     event = ctx.event
     if event.name not in SETTINGS:
         raise Refused("unknown_setting", f"{event.name}; known: {', '.join(SETTINGS)}", takes_id=False)
-    if event.value not in SETTINGS[event.name]:
+    if event.name not in NAMED_SETTINGS and event.value not in SETTINGS[event.name]:
         allowed = ", ".join(SETTINGS[event.name])
         raise Refused("bad_value", f"{event.value}; allowed: {allowed}", takes_id=False)
     if ctx.node("Setting", event.name) is None:

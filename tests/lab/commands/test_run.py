@@ -215,6 +215,7 @@ class TestShowAndClose:
         assert shown["settings"] == [
             {"setting": "same-person-may-review", "value": "false"},
             {"setting": "propose-tests", "value": "when-asked"},
+            {"setting": "planner-model", "value": "none"},
         ]
         assert {"budget": "cases", "limit": None, "used": 0} in shown["budgets"]
 
@@ -390,6 +391,7 @@ class TestSettingsBudgetsRevisions:
         assert forktrail.ok("set", run, "--format", "json").json == [
             {"setting": "same-person-may-review", "value": "true"},
             {"setting": "propose-tests", "value": "when-asked"},
+            {"setting": "planner-model", "value": "none"},
         ]
 
     def test_a_setting_is_not_changed_by_a_non_admin(self, forktrail: CommandLine, run: str) -> None:
