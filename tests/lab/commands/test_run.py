@@ -20,6 +20,7 @@ from forktrail_producers.keys import KeyStore
 from forktrail_producers.producer import Producer, meta
 from forktrail_projectors.projection import fold_in_memory
 from forktrail_projectors.reader import LogReader
+from forktrail_projectors.rules.log import BUDGETS
 from forktrail_projectors.state import NodeKey
 from forktrail_schemas.errors import EventVoid
 from forktrail_schemas.events import RunOpened, TestRegistered
@@ -404,7 +405,7 @@ class TestSettingsBudgetsRevisions:
         forktrail.ok("budget", run, "cases=10", "http-requests=5")
         forktrail.ok("budget", run, "http-requests=none")
         shown = {row["budget"]: row["limit"] for row in forktrail.ok("budget", run, "--format", "json").json}
-        unlimited = ("cause-depth", "events", "finding-depth", "http-requests", "model-calls", "tool-calls")
+        unlimited = {*BUDGETS} - {"cases"}
         assert shown == {"cases": 10, **dict.fromkeys(unlimited)}
 
     def test_what_is_used_of_the_events_is_the_logs_length(self, forktrail: CommandLine, run: str) -> None:
