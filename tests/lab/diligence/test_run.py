@@ -109,10 +109,10 @@ def test_with_clock_and_ids_pinned_two_runs_give_the_same_values_byte_for_byte(r
     assert [record.value for record in other.log.records] == [record.value for record in run.log.records]
 
 
-@pytest.mark.parametrize("seed", [SEED, SEED + 1, SEED + 2])
-def test_answers_in_any_order_come_to_the_same(run: Kit, seed: int) -> None:
-    other = played(dice=random.Random(seed))
-    assert other.content_digest() == run.content_digest(), f"seed {seed}"
+@pytest.mark.parametrize("round", range(3))
+def test_answers_in_any_order_come_to_the_same(run: Kit, round: int) -> None:
+    other = played(dice=random.Random(SEED + round))
+    assert other.content_digest() == run.content_digest(), f"seed {SEED + round}"
     assert [record.value for record in other.log.records] != [record.value for record in run.log.records]
 
 
