@@ -59,7 +59,7 @@ class Clerk:
             "meta": self._meta(asked.event),
             "call_id": asked.call_id,
             "outcome": result.outcome,
-            "error": result.error,
+            "error": _writable(result.error),
             "cost_micros": result.cost_micros,
             "duration_micros": result.duration_micros,
             **self._told(canonical(result.answer) if result.outcome == "ok" else None),
@@ -93,6 +93,11 @@ class Clerk:
 
     def _told(self, answer: bytes | None) -> dict[str, object]:
         return _told(answer, self.blobs)
+
+
+def _writable(text: str) -> str:
+    """A text of somebody else's that an event can hold: NUL and lone surrogates are replaced."""
+    return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode()
 
 
 def _told(answer: bytes | None, blobs: Blobs) -> dict[str, object]:

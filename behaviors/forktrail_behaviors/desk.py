@@ -127,6 +127,8 @@ class ThreadedDesk:
                     self._log.append([event])
         except ForktrailError as error:
             self.failure = error
+        except Exception as error:  # a disk that is full, say: nobody else would hear of it, and all would wait
+            self.failure = ForktrailError(f"an answer couldn't be written: {type(error).__name__}: {error}")
 
     def _set(self, due_at: int, call_id: str) -> None:
         with self._timer_changed:

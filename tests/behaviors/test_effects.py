@@ -14,8 +14,12 @@ import pytest
 from pydantic import BaseModel, Field
 
 from forktrail_behaviors.asked import Asked
+from forktrail_behaviors.behavior import behavior
+from forktrail_behaviors.context import Context
 from forktrail_behaviors.daemon_pool import DaemonPool
 from forktrail_behaviors.effects import EffectResult, Effects, Limits
+from forktrail_behaviors.pack import Pack
+from forktrail_behaviors.testing import Kit
 from forktrail_behaviors.testing.kit import MemoryBlobs
 from forktrail_behaviors.tools import FunctionTool, SideEffects, tool
 from forktrail_schemas import events
@@ -153,6 +157,25 @@ def test_a_pool_does_all_it_is_given_by_at_most_so_many_at_once() -> None:
     pool.close()
     pool.submit(lambda: done.put(-1))
     assert done.empty()
+
+
+@tool(side_effects="none")
+def say_what_no_event_holds() -> Json:
+    """Fail with words that Avro refuses."""
+    raise InvalidInput("a\0b \ud800")
+
+
+@behavior(on=events.GoalSet)
+async def hear_it(ctx: Context, event: events.GoalSet) -> None:
+    await ctx.tool("say_what_no_event_holds")
+
+
+def test_words_that_no_event_holds_dont_stop_the_worker() -> None:
+    kit = Kit(Pack("test", behaviors=[hear_it], tools=[say_what_no_event_holds]))
+    kit.tell(events.GoalSet, text="why")
+    kit.run()
+    (responded,) = kit.events(events.ToolResponded)
+    assert responded.error == "a\N{REPLACEMENT CHARACTER}b ?"
 
 
 # Declared arguments.

@@ -197,6 +197,8 @@ def test_an_answer_of_another_shape_is_asked_for_again(protocol: str) -> None:
 CHAT_FAULTS: dict[str, tuple[Any, str]] = {
     "a refusal": (server.chat(refusal="not that"), "openai: the model refuses: not that"),
     "cut off": (server.chat('{"good": tr', finish="length"), "openai: the answer was cut off"),
+    "odd characters": (server.chat(refusal="n\0o"), "openai: the model refuses: n\N{REPLACEMENT CHARACTER}o"),
+    "half a character": (server.chat("\ud800"), "openai: its answer is no JSON"),
     "filtered": (server.chat("", finish="content_filter"), "openai: the answer was withheld"),
     "no choices": ({"choices": []}, "openai: its answer is not of the protocol (IndexError"),
     "another shape": ([1, 2], "openai: its answer is not of the protocol (TypeError"),

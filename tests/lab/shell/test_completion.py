@@ -15,6 +15,7 @@ from forktrail_projectors.graph.declared_tables import BUILT_IN
 
 VOCABULARY = Vocabulary(parameters=("status", "depth"), named={"findings": "what stands", "mine": "yours"})
 STAMPS = ["created_event", "created_offset", "changed_event", "changed_offset"]
+BUDGET = ["id", "limit", "used", "remainder", "exhausted", *STAMPS]
 
 
 def offered(text: str, after: str = "") -> list[str]:
@@ -63,7 +64,7 @@ class TestRelations:
 
 class TestProperties:
     def test_those_of_the_variables_label(self) -> None:
-        assert offered("MATCH (b:Budget) RETURN b.") == ["id", "limit", "used", "remainder", "exhausted", *STAMPS]
+        assert offered("MATCH (b:Budget) RETURN b.") == BUDGET
         assert completed("MATCH (f:Finding) WHERE f.wi") == "MATCH (f:Finding) WHERE f.withdrawn"
 
     def test_those_of_a_relation(self) -> None:
@@ -71,11 +72,11 @@ class TestProperties:
 
     def test_the_label_may_stand_in_backticks_or_further_on(self) -> None:
         assert "retried" in offered("MATCH (c:`Case`) RETURN c.")
-        assert offered("RETURN b.", " MATCH (b:Budget)") == ["id", "limit", "used", "remainder", "exhausted", *STAMPS]
+        assert offered("RETURN b.", " MATCH (b:Budget)") == BUDGET
 
     def test_a_variable_is_known_by_its_first_mention_and_by_another_name(self) -> None:
-        assert offered("MATCH (b:Budget) MATCH (b) RETURN b.") == ["id", "limit", "used", "remainder", "exhausted", *STAMPS]
-        assert offered("MATCH (b:Budget) WITH b AS c WHERE c.") == ["id", "limit", "used", "remainder", "exhausted", *STAMPS]
+        assert offered("MATCH (b:Budget) MATCH (b) RETURN b.") == BUDGET
+        assert offered("MATCH (b:Budget) WITH b AS c WHERE c.") == BUDGET
 
     def test_a_node_without_a_label_has_that_to_which_its_relation_leads(self) -> None:
         assert offered("MATCH (t:TestCase)-[:TARGETS]->(a) RETURN a.") == ["id", *STAMPS]
