@@ -55,7 +55,7 @@ GROUPS: tuple[CommandGroup, ...] = (
         "Set up",
         {
             "broker": Command("broker", "start, stop or look at the local Kafka broker"),
-            "demo": Command("demo", "play the whole evidence story as separate processes"),
+            "demo": Command("demo", "play the evidence story, or a due diligence, as separate processes"),
             "lab": Command("lab", "serve the deliberately vulnerable services on loopback"),
             "key": Command("key", "make signing keys; register and revoke them in a run"),
         },

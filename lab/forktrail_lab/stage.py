@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
@@ -41,6 +42,7 @@ class Stage:
         self.settings = settings
         self.processes = 0
         self._program = program
+        self._environ: dict[str, str] = {}
 
     def chapter(self, title: str) -> None:
         """Print a heading."""
@@ -62,7 +64,7 @@ class Stage:
         self._show(pasteable(["forktrail", *words]))
         lines = []
         # In one stream, for the lines to be in the order in which a terminal would have them.
-        with _started([*self._program, *words], subprocess.PIPE) as process:
+        with _started([*self._program, *words], subprocess.PIPE, self._environ) as process:
             self.processes += 1
             for line in io.TextIOWrapper(process.stdout or io.BytesIO(), errors="replace"):
                 lines.append(line)
@@ -73,6 +75,11 @@ class Stage:
             last = (lines or ["it said nothing"])[-1].strip().removeprefix(f"forktrail {words[0]}: ")
             raise StoryBroken(f"`forktrail {words[0]}` ended with exit {process.returncode}: {last}")
         return "".join(lines)
+
+    def export(self, name: str, value: str) -> None:
+        """Set an environment variable for the commands that follow, shown as a shell would be told to."""
+        self._show(f"export {name}={pasteable([value])}")
+        self._environ[name] = value
 
     def delete(self, paths: Sequence[Path]) -> None:
         """Delete files, shown as a shell would be told to."""
@@ -90,7 +97,7 @@ class Stage:
         log = self.settings.lab_dir / "lab.log"
         log.parent.mkdir(parents=True, exist_ok=True)
         self._show(f"{pasteable(['forktrail', 'lab', 'serve'])} >{pasteable([str(log)])} 2>&1 &")
-        with log.open("wb") as output, _started([*self._program, "lab", "serve"], output) as process:
+        with log.open("wb") as output, _started([*self._program, "lab", "serve"], output, self._environ) as process:
             self.processes += 1
             _await_targets(self.settings.lab_dir / TARGETS_FILE, process, log)
             yield
@@ -110,13 +117,18 @@ def _seen_from(folder: Path, word: str) -> str:
 
 
 @contextmanager
-def _started(command: Sequence[str], output: IO[bytes] | int) -> Iterator[subprocess.Popen[bytes]]:
+def _started(
+    command: Sequence[str], output: IO[bytes] | int, environ: Mapping[str, str]
+) -> Iterator[subprocess.Popen[bytes]]:
     """A process that is gone when the block ends, however it ends: by itself, with SIGTERM, or at last with SIGKILL.
 
     Args:
         output: takes all that it prints, on stdout and stderr.
+        environ: what its environment has beside this process's own.
     """
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT) as process:
+    with subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, env=os.environ | environ
+    ) as process:
         try:
             yield process
         finally:

@@ -87,7 +87,7 @@ class Unsupported(BaseModel):
     about: Ref[Company]
 
 
-OBJECTS = (Company, Question, Document, Claim, Evidence, Risk, Contradiction, Memo, Unsupported)
+OBJECTS = (Company, Question, Document, Claim, Evidence, Contradiction, Risk, Memo, Unsupported)
 CONTRADICTS = relation_type_of("CONTRADICTS", [Claim], [Claim])
 BASED_ON = relation_type_of("BASED_ON", [Memo], [Claim])
 RELATIONS = (CONTRADICTS, BASED_ON)
