@@ -19,6 +19,7 @@ from forktrail_behaviors.effects import Model
 from forktrail_behaviors.pattern_names import check_patterns
 from forktrail_behaviors.tools import Tool
 from forktrail_behaviors.types import RelationDeclaration, Types, object_type_of, relations_implied
+from forktrail_projectors.graph.declared_tables import BUILT_IN
 from forktrail_schemas.errors import InvalidInput
 
 
@@ -54,6 +55,11 @@ class Pack:
             twice = next((name for name in names if names.count(name) > 1), None)
             if twice is not None:
                 raise InvalidInput(f"the pack {self.name} has two {kind}s called {twice!r}")
+        for name in (*(model.__name__ for model in self.objects), *(one.name for one in self.relations)):
+            if BUILT_IN.taken(name):
+                raise InvalidInput(
+                    f"the pack {self.name} can't have a type {name!r}: the graph has one", hint="rename it"
+                )
         for behavior in self.reactions:
             _check_determinism(behavior)
         check_patterns(self.reactions, self.types)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, Protocol
 
-from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic.errors import PydanticUserError
 
 from forktrail_schemas.errors import InvalidInput
@@ -81,6 +81,8 @@ class FunctionTool:
     output_bytes_max: int = OUTPUT_BYTES_MAX
 
     def __post_init__(self) -> None:
+        if inspect.iscoroutinefunction(self.function) or inspect.isgeneratorfunction(self.function):
+            raise InvalidInput(f"the tool {self.name} must be a plain function", hint="it has a thread of its own")
         if self.timeout_seconds <= 0 or self.output_bytes_max <= 0:
             raise InvalidInput(f"the limits of the tool {self.name} must be more than 0")
         _ = self.parameters
@@ -108,7 +110,8 @@ class FunctionTool:
     def call(self, arguments: Mapping[str, Any], idempotency_key: str | None) -> Json:
         """Call the function; a parameter `idempotency_key` gets the key."""
         checked = self._checked(arguments)
-        given = {name: getattr(checked, name) for name in checked.model_fields_set}
+        names = {name: field.alias for name, field in self._arguments.model_fields.items()}
+        given = {str(names[name]): getattr(checked, name) for name in checked.model_fields_set}
         key = {_KEY: idempotency_key} if _KEY in inspect.signature(self.function).parameters else {}
         return self.function(**given, **key)
 
@@ -120,8 +123,13 @@ class FunctionTool:
             where = ".".join(map(str, fault["loc"])) or "the arguments"
             raise InvalidInput(
                 f"{self.name}: {where}: {fault['msg']}",
-                hint=f"it takes: {', '.join(self._arguments.model_fields) or 'nothing'}",
+                hint=f"it takes: {', '.join(self._names) or 'nothing'}",
             ) from None
+
+    @property
+    def _names(self) -> list[str]:
+        """The names of its arguments."""
+        return [str(field.alias) for field in self._arguments.model_fields.values()]
 
     @cached_property
     def _arguments(self) -> type[BaseModel]:
@@ -139,7 +147,8 @@ class FunctionTool:
                 raise InvalidInput(f"the tool {self.name} takes its arguments by name: {parameter} can't be declared")
             if name != _KEY:
                 default = ... if parameter.default is parameter.empty else parameter.default
-                fields[name] = (hints.get(name, Any), default)
+                # Under another name, since pydantic has words of its own.
+                fields[f"argument_{len(fields)}"] = (hints.get(name, Any), Field(default, alias=name))
         return create_model(f"{self.name}_arguments", __config__=ConfigDict(extra="forbid"), **fields)
 
 

@@ -224,6 +224,17 @@ def test_arguments_that_aren_t_as_declared_are_refused(arguments: dict[str, Any]
         send.check(arguments)
 
 
+def test_arguments_may_have_any_name() -> None:
+    @tool()
+    def odd(schema: str, copy: int = 1, model_config: str = "", self: str = "me") -> Json:
+        return [schema, copy, model_config, self]
+
+    assert list(odd.parameters["properties"]) == ["schema", "copy", "model_config", "self"]
+    assert odd.call({"schema": "a", "self": "you"}, None) == ["a", 1, "", "you"]
+    with pytest.raises(InvalidInput, match=r"odd: schema: Field required .*it takes: schema, copy, model_config, self"):
+        odd.check({})
+
+
 def test_a_function_whose_arguments_cant_be_declared_is_refused() -> None:
     def takes_anything(*words: str) -> Json:
         return list(words)
@@ -234,7 +245,15 @@ def test_a_function_whose_arguments_cant_be_declared_is_refused() -> None:
     def takes_a_lock(lock: threading.Thread) -> Json:
         return None
 
+    async def waits() -> Json:
+        return None
+
+    def gives() -> Json:
+        yield 1
+
     for function, message in (
+        (waits, "must be a plain function"),
+        (gives, "must be a plain function"),
         (takes_anything, "takes its arguments by name"),
         (takes_nobody_knows, "can't be read"),
         (takes_a_lock, "can't be declared"),

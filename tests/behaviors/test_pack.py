@@ -6,9 +6,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from pydantic import BaseModel
 
 from forktrail_behaviors.pack import Pack
 from forktrail_behaviors.packs import load_pack
+from forktrail_behaviors.types import relation_type_of
 from forktrail_schemas.errors import InvalidInput, NotFound
 from support.worked_pack import Company, ask
 
@@ -51,3 +53,11 @@ def test_two_of_one_name_are_refused() -> None:
         Pack("twice", [Company], behaviors=[ask, ask])
     with pytest.raises(InvalidInput, match="no behavior"):
         Pack("none", behaviors=[Company])
+
+
+@pytest.mark.parametrize("name", ["Finding", "patch", "RESTS_ON"])
+def test_a_type_with_a_name_of_the_graphs_own_is_refused(name: str) -> None:
+    taken = [relation_type_of(name, ["Company"], ["Company"])] if name.isupper() else []
+    objects = [] if taken else [type(name.capitalize(), (BaseModel,), {"__module__": __name__})]
+    with pytest.raises(InvalidInput, match="the graph has one"):
+        Pack("clash", objects, taken)

@@ -170,6 +170,32 @@ def test_what_is_changed_in_a_frame_is_seen_once_it_is_merged(story: Story) -> N
     settled(story)
 
 
+@pytest.mark.parametrize("number", range(4, 8))
+def test_objects_of_a_frame_may_refer_to_each_other(story: Story, number: int) -> None:
+    """Whichever of them comes first by its id."""
+    for one, other in ((number, number + 8), (number + 4, number - 2)):
+        frame = open_frame(story)
+        follows = {"follows": id_of("Claim", one)}
+        hold(story, frame, events.ObjectCreated, creation("Claim", one, text="one"))
+        hold(story, frame, events.ObjectCreated, creation("Claim", other, text="another", **follows))
+        hold(story, frame, events.ObjectPatched, patch("Claim", one, follows=id_of("Claim", other)))
+        verdict = close(story, frame)
+        assert verdict.valid, verdict
+        keys = [NodeKey("Claim", id_of("Claim", id)) for id in (one, other)]
+        assert [story.related("FOLLOWS", key) for key in keys] == [[keys[1]], [keys[0]]]
+    settled(story)
+
+
+def test_what_refers_to_an_object_that_the_frame_then_retires_refers_to_nothing(story: Story) -> None:
+    frame = open_frame(story)
+    hold(story, frame, events.ObjectCreated, creation("Claim", 2, text="it sells", about=id_of("Company", 0)))
+    hold(story, frame, events.ObjectRetired, retirement("Company", 0))
+    assert close(story, frame).valid
+    assert story.row(*COMPANY_0)["retired"] is True
+    assert [story.related("ABOUT", claim) for claim in (CLAIM_0, CLAIM_1, CLAIM_2)] == [[], [], []]
+    settled(story)
+
+
 def test_a_dropped_frame_leaves_nothing(story: Story) -> None:
     before = content_digest(story.graph.rows(), story.graph.tables)
     frame = open_frame(story)

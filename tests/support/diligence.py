@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from forktrail_behaviors.clerk import Clerk
@@ -21,6 +21,7 @@ from forktrail_lab.diligence import PACK
 from forktrail_lab.diligence.counts import counts_of
 from forktrail_lab.diligence.opening import companies, company_fields
 from forktrail_lab.diligence.prompts import FOLDER as PROMPTS
+from forktrail_producers.producer import meta
 from forktrail_schemas.events import ObjectCreated
 from forktrail_schemas.events.base import Event
 from forktrail_schemas.signatures import SigningKey
@@ -79,7 +80,7 @@ class _SharedLog(MemoryLog):
 
 
 class ThreadedKit(Kit):
-    """A kit whose models and tools are called by threads, eight of each at once, so that answers come as they may."""
+    """A kit with fresh ids and the wall clock, whose models and tools are called by threads, eight of each at once."""
 
     def __init__(self, pack: Pack) -> None:
         super().__init__(pack, register=False)
@@ -87,6 +88,12 @@ class ThreadedKit(Kit):
         self.log = _SharedLog()
         self.log.records = records
         self.register()
+
+    def head(
+        self, run: str, actor_kind: str, actor_id: str, *, causes: Iterable[str] = (), goal: str | None = None
+    ) -> dict[str, object]:
+        """The `meta` of a new event, as on a real log."""
+        return meta(run, actor_kind, actor_id, causes=causes, goal=goal)
 
     def run(self) -> None:
         """React until nothing is left to do but what people decide."""

@@ -52,13 +52,23 @@ def create_object(ctx: Context[Event], key: NodeKey, data: str) -> None:
     """Stage an object, and the relations to what it refers to."""
     declared = object_type_named(ctx, key.table)
     values = checked(declared, data, whole=True)
-    id = str(key.id)
-    if ctx.node(key.table, id) is not None:
-        raise Refused("object_exists", id)
+    if ctx.node(*key) is not None:
+        raise Refused("object_exists", str(key.id))
     found = targets(ctx, declared, values)
-    made = ctx.create(key.table, id, **values, version=1, retired=False)
+    make_object(ctx, key, values)
     for name, target in found.items():
-        ctx.relate(implied_relation(name), made, target)
+        ctx.relate(implied_relation(name), key, target)
+
+
+def make_object(ctx: Context[Event], key: NodeKey, values: Mapping[str, Value]) -> None:
+    """Stage an object by itself, without what it refers to."""
+    ctx.create(key.table, str(key.id), **values, version=1, retired=False)
+
+
+def refer(ctx: Context[Event], key: NodeKey, values: Mapping[str, Value]) -> None:
+    """Stage the relations of a new object to what it refers to."""
+    for name, target in targets(ctx, object_type_named(ctx, key.table), values).items():
+        ctx.relate(implied_relation(name), key, target)
 
 
 def patch_object(ctx: Context[Event], key: NodeKey, data: str, expected_version: int | None) -> None:
@@ -90,6 +100,8 @@ def retire_object(ctx: Context[Event], key: NodeKey) -> None:
             if any(pair[place] == key.table for pair in table.pairs):
                 for other in ctx.neighbours(table.name, end, key):
                     ctx.unrelate(table.name, *((key, other) if end == "source" else (other, key)))
+    # Those that this event would begin don't.
+    ctx.new_edges = [edge for edge in ctx.new_edges if key not in edge[1:3]]
     ctx.update(key.table, str(key.id), retired=True, version=number(row, "version") + 1)
 
 

@@ -17,9 +17,10 @@ from forktrail_projectors.rules.changes import (
     Change,
     change_object,
     checked,
-    create_object,
     create_relation,
+    make_object,
     object_type_named,
+    refer,
     relation_type_of,
     retire_object,
     retire_relation,
@@ -61,9 +62,37 @@ def frame_closed(ctx: Context[FrameClosed]) -> None:
     if merge:
         held = [row for key in _held(ctx, event.frame_id) if (row := ctx.node(*key)) is not None]
         retired = {key_of(row) for row in held if row["op"] == "retire"}
-        for row in sorted(held, key=lambda row: (_ORDER.index(text(row, "op")), text(row, "id"))):
-            _merge(ctx, row, retired)
+        held.sort(key=lambda row: (_ORDER.index(text(row, "op")), text(row, "id")))
+        made = [row for row in held if _is_new(ctx, row)]
+        # They may refer to each other, in any order.
+        for do in (_make, _refer):
+            for row in made:
+                do(ctx, row)
+        for row in held:
+            if row not in made:
+                _merge(ctx, row, retired)
     ctx.update("Frame", event.frame_id, status=MERGED if merge else DROPPED, reason=event.reason)
+
+
+def _is_new(ctx: Context[Event], row: Row) -> bool:
+    """Whether what a frame holds is an object that isn't there."""
+    return row["op"] == "create" and ctx.node(*_object(row)) is None
+
+
+def _make(ctx: Context[Event], row: Row) -> None:
+    make_object(ctx, _object(row), _values(ctx, row))
+
+
+def _refer(ctx: Context[Event], row: Row) -> None:
+    refer(ctx, _object(row), _values(ctx, row))
+
+
+def _object(row: Row) -> NodeKey:
+    return NodeKey(text(row, "type_name"), text(row, "object_id"))
+
+
+def _values(ctx: Context[Event], row: Row) -> dict[str, Value]:
+    return checked(object_type_named(ctx, text(row, "type_name")), text(row, "data"), whole=True)
 
 
 def hold(ctx: Context[Event], frame: str, change: Change) -> None:
@@ -168,9 +197,6 @@ def _merge(ctx: Context[Event], row: Row, retired: set[NodeKey | EdgeKey]) -> No
         _merge_relation(ctx, change, key, retired)
         return
     there = ctx.node(*key)
-    if change.op == "create" and there is None:
-        create_object(ctx, key, change.data)
-        return
     if there is None:
         return  # it was made and retired within the frame
     if there["retired"]:
