@@ -123,7 +123,8 @@ async def ask(asked: Question, types: Types, caller: Caller, transcript: list[Me
         if calls:
             if turns == asked.turns_max:
                 raise EffectFailed(f"{asked.model} still calls tools after {turns} turns")
-            messages.append({"role": "assistant", "content": value.get("text") or "", "tool_calls": calls})
+            turn: Message = {"role": "assistant", "content": value.get("text") or "", "tool_calls": calls}
+            messages.append(turn | ({"kept": value["kept"]} if value.get("kept") else {}))
             for call in calls:
                 content = await _called(call, asked, caller)
                 messages.append({"role": "tool", "tool_call_id": call["id"], "content": content})
@@ -160,7 +161,9 @@ async def _called(call: Mapping[str, Any], asked: Question, caller: Caller) -> s
 
 def _tool_calls(value: Json) -> list[dict[str, Json]]:
     """The calls that an answer makes; [] where it is a plain one."""
-    calls = value.get("tool_calls") if isinstance(value, dict) and value.keys() <= {"tool_calls", "text"} else None
+    calls = (
+        value.get("tool_calls") if isinstance(value, dict) and value.keys() <= {"tool_calls", "text", "kept"} else None
+    )
     if not isinstance(calls, list):
         return []
     return [call for call in calls if isinstance(call, dict) and isinstance(call.get("id"), str)]

@@ -10,7 +10,7 @@ from typing import Any
 
 from forktrail_behaviors.models.openai import check_options
 from forktrail_behaviors.models.prices import Usage
-from forktrail_behaviors.models.provider import Reply, answered, count
+from forktrail_behaviors.models.provider import Reply, answered, count, usage_in
 from forktrail_schemas.json_text import Json
 
 VERSION = "2023-06-01"
@@ -49,7 +49,7 @@ class AnthropicMessages:
     def reply(self, answer: Json, request: Mapping[str, Any]) -> Reply:
         """What an answer says."""
         content, finish = answer["content"], str(answer.get("stop_reason") or "")
-        seen = Reply(None, "", finish, str(answer.get("model") or ""), _usage(answer.get("usage") or {}))
+        seen = Reply(None, "", finish, str(answer.get("model") or ""), _usage(usage_in(answer)))
         fault = _FAULTS.get(finish, "")
         if fault:
             return Reply(None, fault, finish, seen.model, seen.usage)
@@ -61,7 +61,9 @@ class AnthropicMessages:
         ]
         if not text and not calls:
             raise ValueError("neither text nor tool use")
-        return answered(text, calls, request, seen)
+        # A model that thinks must be shown its thoughts again, signature and all, or the next turn is refused.
+        thoughts = [part for part in content if part["type"] in ("thinking", "redacted_thinking")]
+        return answered(text, calls, request, seen, thoughts)
 
 
 _FAULTS = {
@@ -97,7 +99,9 @@ def _turns(messages: list[Mapping[str, Any]]) -> list[Json]:
 def _parts(message: Mapping[str, Any]) -> list[Json]:
     if message["role"] == "tool":
         return [{"type": "tool_result", "tool_use_id": message["tool_call_id"], "content": message["content"]}]
-    parts: list[Json] = [{"type": "text", "text": message["content"]}] if message.get("content") else []
+    parts: list[Json] = [*(message.get("kept") or ())]
+    if message.get("content"):
+        parts.append({"type": "text", "text": message["content"]})
     for call in message.get("tool_calls") or ():
         arguments = call["arguments"] if isinstance(call["arguments"], dict) else {}
         parts.append({"type": "tool_use", "id": call["id"], "name": call["name"], "input": arguments})

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from forktrail_behaviors.models.prices import Usage
-from forktrail_behaviors.models.provider import Reply, answered, count
+from forktrail_behaviors.models.provider import Reply, answered, count, usage_in
 from forktrail_schemas.errors import InvalidInput
 from forktrail_schemas.json_text import Json, read_json
 
@@ -42,9 +42,9 @@ class OpenAiChat:
 
     def reply(self, answer: Json, request: Mapping[str, Any]) -> Reply:
         """What an answer says."""
-        choice, usage = answer["choices"][0], answer.get("usage") or {}
+        choice, usage = answer["choices"][0], usage_in(answer)
         message, finish = choice["message"], str(choice.get("finish_reason") or "")
-        cached = count(usage.get("prompt_tokens_details") or {}, "cached_tokens") or 0
+        cached = count(usage_in(usage, "prompt_tokens_details"), "cached_tokens") or 0
         used = Usage(count(usage, "prompt_tokens"), count(usage, "completion_tokens"), cached)
         seen = Reply(None, "", finish, str(answer.get("model") or ""), used)
         fault = ""

@@ -130,12 +130,26 @@ def content_of(text: str, request: Mapping[str, Any]) -> Json:
         return text  # which no schema takes; the behavior asks again
 
 
-def answered(text: str, calls: list[Json], request: Mapping[str, Any], reply: Reply) -> Reply:
-    """The reply that a model's text and its calls of tools make."""
+def answered(
+    text: str, calls: list[Json], request: Mapping[str, Any], reply: Reply, kept: list[Json] | None = None
+) -> Reply:
+    """The reply that a model's text and its calls of tools make.
+
+    Args:
+        kept: what the provider wants to see again, as it is, in the turn after a call.
+    """
     if calls and not request.get("tools"):
         return Reply(None, "it calls a tool, and none was offered", reply.finish_reason, reply.model, reply.usage)
     answer: Json = {"tool_calls": calls, "text": text} if calls else content_of(text, request)
+    if calls and kept:
+        answer["kept"] = kept
     return Reply(answer, "", reply.finish_reason, reply.model, reply.usage)
+
+
+def usage_in(answer: Mapping[str, Any], name: str = "usage") -> Mapping[str, Any]:
+    """What an answer says of its usage; {} where that is nothing that could be read."""
+    usage = answer.get(name)
+    return usage if isinstance(usage, dict) else {}
 
 
 def count(usage: Mapping[str, Any], name: str) -> int | None:

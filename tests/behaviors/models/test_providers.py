@@ -183,6 +183,25 @@ def test_tools_are_called_in_the_protocols_way(protocol: str) -> None:
         }
 
 
+def test_what_anthropics_model_thought_before_a_call_is_shown_to_it_again() -> None:
+    thought = {"type": "thinking", "thinking": "hm", "signature": "c2ln"}
+    use = {"type": "tool_use", "id": "a1", "name": "look_up", "input": {"word": "sky"}}
+    first = server.messages(thought, use, stop="tool_use")
+    with stand_in(server.status(200, first), server.status(200, good("anthropic"))) as told:
+        kit = run("anthropic", told)
+        assert told.asked[1].body["messages"][1]["content"] == [thought, use]
+    assert notes(kit) == ["good: True"]
+
+
+@both
+def test_usage_that_cant_be_read_is_unknown_and_the_answer_counts(protocol: str) -> None:
+    with stand_in(server.status(200, {**good(protocol), "usage": [1]})) as told:
+        kit = run(protocol, told)
+    (responded,) = kit.events(ModelResponded)
+    assert (responded.input_tokens, responded.output_tokens, responded.cost_micros) == (None, None, None)
+    assert notes(kit) == ["good: True"]
+
+
 @both
 def test_an_answer_of_another_shape_is_asked_for_again(protocol: str) -> None:
     ways = [server.status(200, good(protocol, one)) for one in ('{"bad": 1}', '```json\n{"good": false}\n```')]
