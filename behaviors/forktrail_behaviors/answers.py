@@ -46,8 +46,7 @@ def answer_in(event: Event, graph: RowSource, blobs: Blobs) -> tuple[str, str, A
     if isinstance(event, ModelResponded | ToolResponded):
         if event.outcome == _UNSETTLED:
             return None
-        value = blobs.get(event.blob.sha256).decode() if event.blob is not None else event.answer or ""
-        return _at(event.call_id, graph, Answer(event.outcome, value, event.error))
+        return _at(event.call_id, graph, Answer(event.outcome, answer_text(event, blobs) or "", event.error))
     if isinstance(event, TimerFired):
         return _at(event.call_id, graph, Answer("ok"))
     if isinstance(event, EffectResolved):
@@ -60,6 +59,15 @@ def answer_in(event: Event, graph: RowSource, blobs: Blobs) -> tuple[str, str, A
         decision = Answer("ok", event.decision, person=event.meta.actor.id, reason=event.reason)
         return _at(event.subject.id, graph, decision)
     return None
+
+
+def answer_text(event: ModelResponded | ToolResponded, blobs: Blobs) -> str | None:
+    """The JSON text of an answer, wherever it lies; None where there is none.
+
+    Raises:
+        Corruption: its bytes are missing or altered.
+    """
+    return event.answer if event.blob is None else blobs.get(event.blob.sha256).decode()
 
 
 def _on_patch(patch_id: str, graph: RowSource) -> tuple[str, str, Answer] | None:

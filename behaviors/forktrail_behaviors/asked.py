@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from forktrail_projectors.state import Row
@@ -15,3 +16,13 @@ class Asked:
     call_id: str
     event: Event
     row: Row
+
+
+def asked_by(execution_id: str, waiting: Mapping[str, Asked]) -> list[str]:
+    """The ids of an execution's requests, among those that wait."""
+    found = []
+    for call_id, asked in waiting.items():
+        execution = asked.event.meta.execution
+        if execution is not None and execution.id == execution_id:
+            found.append(call_id)
+    return found

@@ -180,9 +180,11 @@ class Context:
         """Write an event of any built-in type, in this behavior's name.
 
         Raises:
-            InvalidInput: the behavior doesn't say that it emits it.
+            InvalidInput: the behavior doesn't say that it emits it, or it needs a person's signature.
         """
         self._require(event.__name__)
+        if event.ROLE is not None:
+            raise InvalidInput(f"a behavior can't write {event.__name__}: it is for the role {event.ROLE}")
         self._put(event, self.branch.next_path(), fields)
 
     @overload

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Protocol
 
-from forktrail_behaviors.asked import Asked
+from forktrail_behaviors.asked import Asked, asked_by
 from forktrail_behaviors.clerk import Clerk
 from forktrail_behaviors.effects import EffectResult, Effects, Limits, left_unknown
 from forktrail_behaviors.log import Log
@@ -80,9 +80,12 @@ class ThreadedDesk:
 
     def take(self, reaction: Reaction) -> None:
         """Take in what the log says: a request waits, an answer settles it."""
-        if reaction.settled is not None:
-            self._waiting.pop(reaction.settled, None)
-            self._new.pop(reaction.settled, None)
+        settled = [] if reaction.settled is None else [reaction.settled]
+        if reaction.ended is not None:
+            settled += asked_by(reaction.ended, self._waiting)
+        for call_id in settled:
+            self._waiting.pop(call_id, None)
+            self._new.pop(call_id, None)
         if reaction.asked is not None:
             self._waiting[reaction.asked.call_id] = self._new[reaction.asked.call_id] = reaction.asked
 

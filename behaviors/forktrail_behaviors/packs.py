@@ -103,7 +103,10 @@ def _loaded(place: str) -> Pack:
         raise InvalidInput(f"{module_name} can't be imported: {type(error).__name__}: {error} ({where})") from error
     pack: Any = getattr(module, attribute or ATTRIBUTE, None)
     if pack is None:
-        raise NotFound(f"{module_name} has no {attribute or ATTRIBUTE}", hint="PACK = Pack(…) makes one")
+        hint = "PACK = Pack(…) makes one"
+        if (Path.cwd() / module_name / _PROJECT).is_file():
+            hint = f"the folder is named ./{module_name}"
+        raise NotFound(f"{module_name} has no {attribute or ATTRIBUTE}", hint=hint)
     if not isinstance(pack, Pack):
         raise InvalidInput(f"{place} is no Pack: its type is {type(pack).__name__}")
     return pack

@@ -50,7 +50,8 @@ class Reaction:
         outputs: what behaviors make of it, in order.
         asked: the request that it is, to be answered by an effect.
         queries: answers that the graph gave, to be written.
-        settled: the call that it answers, or whose execution it ended.
+        settled: the call that it answers.
+        ended: the execution that it ends, and with it all that this still waits for.
     """
 
     verdict: Verdict
@@ -59,6 +60,7 @@ class Reaction:
     asked: Asked | None = None
     queries: list[QueryAnswer] = field(default_factory=list)
     settled: str | None = None
+    ended: str | None = None
 
 
 @dataclass
@@ -75,6 +77,7 @@ class Reactor:
     Attributes:
         graph: the run's graph as of the last record.
         registrations: which behaviors react from here on.
+        blobs: where large inputs, requests and answers lie.
         foreign_executions: ids of executions whose code isn't loaded, by behavior; they are left alone.
     """
 
@@ -91,7 +94,7 @@ class Reactor:
         self.registrations = Registrations(pack)
         self.foreign_executions: dict[str, list[str]] = {}
         self._pack = pack
-        self._blobs = blobs
+        self.blobs = blobs
         self._record_at = record_at
         self._open: dict[str, Execution] = {}
         self._remembered: dict[str, _Remembered] = {}
@@ -121,13 +124,13 @@ class Reactor:
             return reaction
         if verdict.kind == "valid":
             self._note(reaction, event, record.offset)
-        if isinstance(event, BehaviorStarted):
+        if isinstance(event, BehaviorStarted) and self.took_its_id(event, record.offset):
             self.note_fired([event])
             if verdict.kind == "valid" and event.meta.execution is not None:
                 self._remembered[event.meta.execution.id] = _Remembered(event)
-        ended = self._ended_by(event, verdict)
-        if ended is not None:
-            self._remembered.pop(ended, None)
+        reaction.ended = self._ended_by(event, verdict)
+        if reaction.ended is not None:
+            self._remembered.pop(reaction.ended, None)
             return reaction
         found = self._answer(event, verdict, record.offset)
         if found is not None and found[0] in self._remembered:
@@ -189,9 +192,9 @@ class Reactor:
         """Send an answer, or the refusal of a request, to the execution that waits for it."""
         if isinstance(event, BehaviorStarted):
             self._started(event, reaction.verdict, offset)
-        ended = self._ended_by(event, reaction.verdict)
-        if ended is not None:
-            execution = self._open.pop(ended, None)
+        reaction.ended = self._ended_by(event, reaction.verdict)
+        if reaction.ended is not None:
+            execution = self._open.pop(reaction.ended, None)
             if execution is not None:
                 execution.close()
             return
@@ -249,14 +252,14 @@ class Reactor:
         return self._outputs(identity, drafts, event, event.meta.occurred_at)
 
     def _start_draft(self, identity: Identity, inputs: Inputs) -> Draft:
-        fields = {"trigger": identity.trigger, "inputs": inputs.recorded(self._blobs)}
+        fields = {"trigger": identity.trigger, "inputs": inputs.recorded(self.blobs)}
         return Draft(BehaviorStarted, START, fields)
 
     def _outputs(self, identity: Identity, drafts: list[Draft], cause: Event, occurred_at: int) -> list[Output]:
         """The drafts of one stretch. BehaviorStarted follows from the trigger, what the first stretch makes from it."""
         for draft in drafts:
             if draft.large is not None:
-                self._blobs.put(draft.large)
+                self.blobs.put(draft.large)
         started = identity.output_id(START)
         first = bool(drafts) and drafts[0].path == START
         return [
@@ -272,11 +275,13 @@ class Reactor:
 
     def _started(self, event: BehaviorStarted, verdict: Verdict, offset: int) -> None:
         """BehaviorStarted came back: where it is void its execution ends; where its trigger is old, it opens now."""
+        if not self.took_its_id(event, offset):
+            return  # forged, or said under a claim that was lost: it comes again
         self.note_fired([event])
         execution = event.meta.execution
         if execution is None:
             return
-        if verdict.kind == "void" and self._took_its_id(event, offset):
+        if verdict.kind == "void":
             refused = self._open.pop(execution.id, None)
             if refused is not None:
                 refused.close()
@@ -300,7 +305,7 @@ class Reactor:
         identity = Identity(
             started.trigger, recorded.behavior, recorded.version, recorded.handler, tuple(recorded.match)
         )
-        inputs = Inputs.recalled(started.inputs, self._blobs)
+        inputs = Inputs.recalled(started.inputs, self.blobs)
         execution = Execution(identity, behavior, given_from(inputs, trigger), self._pack.types)
         execution.start(trigger.meta.occurred_at)
         if not execution.ended:
@@ -311,12 +316,12 @@ class Reactor:
         """Which execution waits for the record, at which path, and what it says."""
         if is_waited_for(event) and verdict.kind == "void":
             execution = event.meta.execution
-            if execution is None or not self._took_its_id(event, offset):
+            if execution is None or not self.took_its_id(event, offset):
                 return None
             return execution.id, execution.path, Refusal(verdict.reason, verdict.detail)
         if verdict.kind != "valid":
             return None
-        return answer_in(event, self.graph, self._blobs)
+        return answer_in(event, self.graph, self.blobs)
 
     def _ended_by(self, event: Event, verdict: Verdict) -> str | None:
         """The execution that a valid event ends, whatever it waits for."""
@@ -328,8 +333,13 @@ class Reactor:
             return event.meta.execution.id
         return None
 
-    def _took_its_id(self, event: Event, offset: int) -> bool:
+    def took_its_id(self, event: Event, offset: int) -> bool:
+        """Whether the event at an offset that was folded took its id: it counts, or came at the wrong time."""
         return self._offset_of(event.meta.event_id) == offset
+
+    def is_taken(self, event_id: str) -> bool:
+        """Whether some event has taken an id, so that nothing more can be said under it."""
+        return self._offset_of(event_id) is not None
 
     def _offset_of(self, event_id: str) -> int | None:
         row = self.graph.node("Identity", event_id)

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from forktrail_behaviors.answers import answer_text
 from forktrail_behaviors.context import GRAPH_QUERY
 from forktrail_behaviors.log import Records
 from forktrail_behaviors.output import Output
@@ -144,8 +145,8 @@ class _Comparison:
         if made is None:
             return
         self.replayed.queries += 1
-        for name, expected in (("outcome", made.outcome), ("answer", made.answer)):
-            found = getattr(event, name)
+        told = (event.outcome, answer_text(event, self._reactor.blobs))
+        for name, expected, found in zip(("outcome", "answer"), (made.outcome, made.answer), told, strict=True):
             if expected != found:
                 yield _divergence(event, offset, name, expected, found)
                 return

@@ -83,6 +83,11 @@ class FunctionTool:
     def __post_init__(self) -> None:
         if inspect.iscoroutinefunction(self.function) or inspect.isgeneratorfunction(self.function):
             raise InvalidInput(f"the tool {self.name} must be a plain function", hint="it has a thread of its own")
+        if self.side_effects not in typing.get_args(SideEffects):
+            allowed = ", ".join(typing.get_args(SideEffects))
+            raise InvalidInput(
+                f"the tool {self.name} can't have side effects {self.side_effects!r}", hint=f"one of {allowed}"
+            )
         if self.timeout_seconds <= 0 or self.output_bytes_max <= 0:
             raise InvalidInput(f"the limits of the tool {self.name} must be more than 0")
         _ = self.parameters

@@ -139,6 +139,11 @@ def relation_type_of(
     return declared
 
 
+def references_of(model: type[BaseModel]) -> dict[str, str]:
+    """The properties of an object type that are references, and the types that they name."""
+    return dict(_references(model))
+
+
 def relations_implied(model: type[BaseModel]) -> tuple[str, ...]:
     """The relation types that an object type's references make."""
     return tuple(implied_relation(name) for name, _ in _references(model))

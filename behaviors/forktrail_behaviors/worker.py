@@ -20,12 +20,14 @@ from forktrail_behaviors.output import Output
 from forktrail_behaviors.position import Position
 from forktrail_behaviors.queries import QueryAnswer
 from forktrail_behaviors.reactor import Reaction, Reactor
+from forktrail_projectors.authority import check_signature
 from forktrail_projectors.fold import event_of
 from forktrail_projectors.record import LogRecord
-from forktrail_projectors.rules.context import number
+from forktrail_projectors.rules.context import Refused, number
 from forktrail_projectors.rules.reasons import in_words
+from forktrail_projectors.state import Overlay
 from forktrail_schemas.errors import ForktrailError, InvalidInput
-from forktrail_schemas.events import BehaviorStarted, RunClosed, WorkerClaimed
+from forktrail_schemas.events import BehaviorRegistered, BehaviorStarted, RunClosed, WorkerClaimed
 from forktrail_schemas.events.base import Event
 
 _CLAIM_HINTS = {
@@ -47,9 +49,12 @@ class _Owed:
     outputs: dict[str, Output] = field(default_factory=dict)
     queries: dict[str, QueryAnswer] = field(default_factory=dict)
 
-    def take(self, reaction: Reaction) -> None:
-        """Take in a reaction: what it makes is owed, what it shows to be on the log is not."""
-        if reaction.event is not None and reaction.verdict.kind in ("valid", "void"):
+    def take(self, reaction: Reaction, reactor: Reactor) -> None:
+        """Take in a reaction: what it makes is owed, what it shows to be on the log is not.
+
+        What was refused for who said it, under a lost claim or without the right signature, is owed all the same.
+        """
+        if reaction.event is not None and reactor.is_taken(reaction.event.meta.event_id):
             self.outputs.pop(reaction.event.meta.event_id, None)
         if reaction.settled is not None:
             self.queries.pop(reaction.settled, None)
@@ -140,7 +145,7 @@ class Worker:
 
     def _catch_up(self, record: LogRecord, owed: _Owed) -> Reaction:
         reaction = self._reactor.react(record)
-        owed.take(reaction)
+        owed.take(reaction, self._reactor)
         self._desk.take(reaction)
         return reaction
 
@@ -155,12 +160,22 @@ class Worker:
                 if event is None:
                     continue
                 seen.add(event.meta.event_id)
+                if not self._is_signed(event, record):
+                    continue
                 if isinstance(event, BehaviorStarted) and event.trigger not in seen:
                     fired.append(event)
                 if (call_id := getattr(event, "call_id", None)) is not None:
                     answered.append(call_id)
         self._reactor.note_fired(fired)
         self._reactor.note_answered(answered)
+
+    def _is_signed(self, event: Event, record: LogRecord) -> bool:
+        """Whether an event that isn't folded yet is signed as it must be, as far as keys are known by now."""
+        try:
+            check_signature(event, record, Overlay(self._reactor.graph))
+        except Refused:
+            return False
+        return True
 
     def _require_code(self) -> None:
         missing = self._reactor.registrations.missing()
@@ -171,6 +186,11 @@ class Worker:
                 hint="load their packs too, or register the changed code as a new version",
                 run=self.run,
             )
+
+    def _require_code_for(self, reaction: Reaction) -> None:
+        """Stop before a registration whose code isn't loaded: what comes after it is another worker's to react to."""
+        if isinstance(reaction.event, BehaviorRegistered) and reaction.verdict.kind == "valid":
+            self._require_code()
 
     def _claim(self) -> None:
         row = self._reactor.graph.node("Worker", "worker")
@@ -184,12 +204,15 @@ class Worker:
         events: list[Event] = []
         for record in batch:
             if not self.epoch:
-                if self._claimed(self._catch_up(record, owed)):
+                reaction = self._catch_up(record, owed)
+                self._require_code_for(reaction)
+                if self._claimed(reaction):
                     events += self._events(owed.outputs.values(), owed.queries.values())
                 continue
             reaction = self._reactor.react(record)
             self._desk.take(reaction)
             self._stop_if_claimed(reaction)
+            self._require_code_for(reaction)
             events += self._events(reaction.outputs, reaction.queries)
             self._closed |= isinstance(reaction.event, RunClosed) and reaction.verdict.kind == "valid"
         if self.epoch:

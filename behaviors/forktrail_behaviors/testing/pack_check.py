@@ -8,10 +8,11 @@ from forktrail_behaviors.pack import Pack
 from forktrail_behaviors.replay import Divergence, replay
 from forktrail_behaviors.testing.kit import RUN, Kit
 from forktrail_behaviors.testing.simulator import simulate
+from forktrail_behaviors.unknown_names import check_names
 from forktrail_schemas.errors import InvalidInput
 from forktrail_schemas.events import BehaviorFailed
 
-SEEDS = 3
+SEEDS = 1
 
 
 @dataclass(frozen=True)
@@ -47,9 +48,10 @@ def check_pack(pack: Pack) -> Checked:
     """Try a pack; that it could be made already says that its types, cycles and code hold.
 
     Raises:
-        InvalidInput: it has no fixture, or its fixture fires nothing.
+        InvalidInput: it uses a name that nothing declares, it has no fixture, or its fixture fires nothing.
         Unsteady: the fixture comes to something else where it is disturbed.
     """
+    check_names(pack)
     if pack.fixture is None:
         raise InvalidInput(f"the pack {pack.name} has no fixture to try it by", hint="Pack(…, fixture=a_function)")
     kit = Kit(pack)

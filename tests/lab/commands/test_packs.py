@@ -11,6 +11,7 @@ import pytest
 
 from forktrail_behaviors.packs import GROUP, load_pack
 from forktrail_lab.cli import main
+from forktrail_lab.new_pack import make_pack
 from forktrail_schemas.errors import InvalidInput, NotFound
 
 
@@ -131,3 +132,51 @@ def test_a_folder_that_names_no_pack_is_told(text: str, message: str, tmp_path: 
     (tmp_path / "pyproject.toml").write_text(text)
     with pytest.raises(InvalidInput, match=message):
         load_pack(f"{tmp_path}/")
+
+
+RIVALS = """from forktrail_behaviors.types import relation_type_of
+
+RELATIONS = [relation_type_of("RIVALS", ["Ticket"], ["Tiket"])]"""
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "message"),
+    [
+        ("behaviors.py", "(t:Ticket)", "(t:Tikcet)", "summarize: there is no label Tikcet (is it Ticket?)"),
+        (
+            "behaviors.py",
+            "WHERE t.status = 'new'",
+            "WHERE t.status = 'new' AND NOT EXISTS { MATCH (t)<-[:ABUOT]-(:Summary) }",
+            "summarize: there is no relation ABUOT (is it ABOUT?)",
+        ),
+        (
+            "behaviors.py",
+            "WHERE t.status = 'new'",
+            "WHERE t.status = 'new' AND NOT EXISTS { MATCH (t)<-[:ABOUT]-(:Sumary) }",
+            "summarize: there is no label Sumary (is it Summary?)",
+        ),
+        ("behaviors.py", '["Summary", "Ticket"]', '["Sumary", "Ticket"]', "there is no type or event Sumary"),
+        ("types.py", 'Ref["Ticket"]', 'Ref["Tiket"]', "Summary: there is no object type Tiket (is it Ticket?)"),
+        (
+            "types.py",
+            "RELATIONS = []",
+            RIVALS,
+            "RIVALS: there is no object type Tiket",
+        ),
+        ("tools.py", 'side_effects="none"', 'side_effects="non"', "can't have side effects 'non'"),
+    ],
+)
+def test_a_name_that_nothing_declares_is_refused(
+    file: str, old: str, new: str, message: str, made: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    changed(made, file, old, new)
+    assert check("./my-tickets") == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_folders_name_without_a_slash_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    make_pack("ferries", tmp_path)
+    with pytest.raises(NotFound, match=r"\./ferries"):
+        load_pack("ferries")
