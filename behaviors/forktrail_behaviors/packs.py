@@ -42,7 +42,8 @@ class Installed:
 
 def installed_packs() -> list[Installed]:
     """The packs that installed distributions bring, by name."""
-    return [Installed(name, one.value, _distribution(one)) for name, one in sorted(_entry_points().items())]
+    found = sorted(_entry_points().items())
+    return [Installed(name, one.value, _distribution(one)) for name, entries in found for one in entries]
 
 
 def load_pack(name: str) -> Pack:
@@ -53,9 +54,12 @@ def load_pack(name: str) -> Pack:
         NotFound: there is no such pack, module, attribute or folder.
         InvalidInput: it is no pack, its import fails, or the pack is refused.
     """
-    entry = _entry_points().get(name)
-    if entry is not None:
-        return _loaded(entry.value)
+    entries = _entry_points().get(name, [])
+    if len(entries) > 1:
+        told = " and ".join(f"{one.value} of {_distribution(one)}" for one in entries)
+        raise InvalidInput(f"two packs are installed as {name!r}: {told}", hint="name one by its module")
+    if entries:
+        return _loaded(entries[0].value)
     folder = Path(name)
     if "/" in name or name == ".":
         return _of_folder(folder)
@@ -117,11 +121,13 @@ def _look_in(folder: Path) -> None:
         sys.path.insert(0, str(folder))
 
 
-def _entry_points() -> dict[str, EntryPoint]:
-    """The entry points of packs; of two of one name the first that Python finds."""
-    found: dict[str, EntryPoint] = {}
+def _entry_points() -> dict[str, list[EntryPoint]]:
+    """The entry points of packs by name; of each place one, however often Python finds it."""
+    found: dict[str, list[EntryPoint]] = {}
     for one in entry_points(group=GROUP):
-        found.setdefault(one.name, one)
+        known = found.setdefault(one.name, [])
+        if one.value not in [other.value for other in known]:
+            known.append(one)
     return found
 
 

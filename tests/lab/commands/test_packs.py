@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -121,6 +122,13 @@ def test_another_distributions_pack_is_found_by_its_name(tmp_path: Path, monkeyp
     (tmp_path / "others_pack.py").write_text("from forktrail_behaviors.pack import Pack\nMINE = Pack('others')\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     assert load_pack("others").name == "others"
+    other = tmp_path / "rivals-1.0.dist-info"
+    other.mkdir()
+    (other / "METADATA").write_text("Metadata-Version: 2.1\nName: rivals\nVersion: 2.0\n")
+    (other / "entry_points.txt").write_text(f"[{GROUP}]\nothers = rivals_pack:MINE\n")
+    with pytest.raises(InvalidInput, match=r"two packs are installed as 'others': .*others 1\.0.*rivals 2\.0"):
+        load_pack("others")
+    shutil.rmtree(other)
     with pytest.raises(NotFound, match="has no NONE"):
         load_pack("broken")
     with pytest.raises(NotFound, match=r"installed packs: .*others"):
