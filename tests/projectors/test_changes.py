@@ -295,6 +295,12 @@ def tallied(there: Values | None, sets: Sequence[Sequence[Values]], order: Seque
     return story
 
 
+def frames_of(story: Story) -> list[str]:
+    """The ids of its frames, in the order in which they were opened."""
+    frames = [str(key.id) for key in story.rows() if isinstance(key, NodeKey) and key.table == "Frame"]
+    return sorted(frames, key=lambda frame: int(str(story.row("Frame", frame)["created_offset"])))
+
+
 def content(story: Story) -> str:
     return content_digest(story.graph.rows(), story.graph.tables)
 
@@ -319,7 +325,79 @@ def test_two_frames_that_make_the_same_object_come_together() -> None:
     assert content(first) == content(second)
 
 
-_NUMBERS = st.integers(-9, 9)
+def test_a_sum_that_no_event_could_say_is_a_conflict_and_stops_nothing() -> None:
+    most = 2**53 - 1
+    story = tallied({}, [[{"total": most}], [{"total": 2}]], ())
+    first, second = frames_of(story)
+    assert close(story, first).valid
+    assert close(story, second).reason == "merge_conflict"
+    hold(story, open_frame(story), events.ObjectPatched, patch("Tally", 0, total=1))
+    settled(story)
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_what_a_frame_made_has_no_base_of_another_frames_making(order: tuple[int, int]) -> None:
+    """A makes it with a total of 2, B with one of 4; A then patches its own to 5, before or after B is merged: 9."""
+    for late in (False, True):
+        story = tallied(None, [[{"total": 2}], [{"total": 4}]], ())
+        one, other = frames_of(story)
+        if not late:
+            hold(story, one, events.ObjectPatched, patch("Tally", 0, total=5))
+        if late or order == (1, 0):
+            assert close(story, other).valid
+        if late:
+            hold(story, one, events.ObjectPatched, patch("Tally", 0, total=5))
+        assert close(story, one).valid
+        if not (late or order == (1, 0)):
+            assert close(story, other).valid
+        assert story.row(*TALLY_0)["total"] == 9
+        settled(story)
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_what_a_frame_made_and_took_back_touches_nothing_of_anothers(story: Story, order: tuple[int, int]) -> None:
+    """Objects and relations alike, whichever frame is merged first."""
+    frames = [open_frame(story), open_frame(story)]
+    joined = ends(("Company", 0), ("Claim", 0))
+    for frame in frames:
+        hold(story, frame, events.ObjectCreated, creation("Company", 1, name="Other"))
+        hold(story, frame, events.RelationCreated, {**joined, "data": "{}"})
+    hold(story, frames[0], events.ObjectRetired, retirement("Company", 1))
+    hold(story, frames[0], events.RelationRetired, {**joined, "reason": ""})
+    for place in order:
+        assert close(story, frames[place]).valid
+    assert story.row(*COMPANY_1)["retired"] is False
+    assert EdgeKey("SUPPORTS", COMPANY_0, CLAIM_0) in story.rows()
+    settled(story)
+
+
+def test_a_relation_may_begin_anew_with_other_data_in_a_frame(story: Story) -> None:
+    frame, late = open_frame(story), open_frame(story)
+    joined = ends(("Claim", 1), ("Claim", 0))
+    for one, weight in ((frame, 0.25), (late, 0.75)):
+        hold(story, one, events.RelationRetired, {**joined, "reason": ""})
+        hold(story, one, events.RelationCreated, {**joined, "data": f'{{"weight":{weight}}}'})
+    assert story.rows()[EdgeKey("SUPPORTS", CLAIM_1, CLAIM_0)]["weight"] == 0.5
+    assert close(story, frame).valid
+    assert story.rows()[EdgeKey("SUPPORTS", CLAIM_1, CLAIM_0)]["weight"] == 0.25
+    assert close(story, late).reason == "merge_conflict"
+    settled(story)
+
+
+def test_a_large_float_is_held_as_it_is(story: Story) -> None:
+    frame = open_frame(story)
+    hold(story, frame, events.ObjectPatched, patch("Claim", 0, weight=1e20))
+    hold(story, frame, events.ObjectPatched, patch("Claim", 0, text="b"))
+    assert close(story, frame).valid
+    again = open_frame(story)
+    hold(story, again, events.ObjectPatched, patch("Claim", 0, weight=1e21))
+    hold(story, again, events.ObjectPatched, patch("Claim", 0, text="c"))
+    assert close(story, again).valid
+    assert (story.row(*CLAIM_0)["weight"], story.row(*CLAIM_0)["text"]) == (1e21, "c")
+    settled(story)
+
+
+_NUMBERS = st.integers(-9, 9) | st.sampled_from((2**40, -(2**40)))
 _VALUES = st.fixed_dictionaries(
     {},
     optional={

@@ -32,13 +32,16 @@ from forktrail_projectors.state import EdgeKey, NodeKey, Row, Value
 from forktrail_schemas.events import FrameClosed, FrameOpened
 from forktrail_schemas.events.base import Event
 from forktrail_schemas.ids import derived_id
-from forktrail_schemas.json_text import canonical_json, read_json
+from forktrail_schemas.json_text import INTEGER_MAX, read_json
 from forktrail_schemas.object_types import ObjectType
 
 OPEN, MERGED, DROPPED = "open", "merged", "dropped"
 # References are looked up in what was made before; relations join what is there; what is retired ends them.
-_ORDER = ("create", "patch", "unrelate", "relate", "retire")
-_INT64 = 2**63
+_ORDER = ("create", "patch", "unrelate", "relate", "replace", "retire")
+# What a frame holds beside kinds of change: a relation that it ended and began anew with other data; and what it made
+# and took back, which then never was.
+REPLACE, NOTHING = "replace", "nothing"
+_GONE = ("retire", NOTHING)
 
 
 def frame_opened(ctx: Context[FrameOpened]) -> None:
@@ -61,7 +64,8 @@ def frame_closed(ctx: Context[FrameClosed]) -> None:
     merge = event.outcome == "merge"
     if merge:
         held = [row for key in _held(ctx, event.frame_id) if (row := ctx.node(*key)) is not None]
-        retired = {key_of(row) for row in held if row["op"] == "retire"}
+        retired = {key_of(row) for row in held if row["op"] in _GONE}
+        held = [row for row in held if row["op"] != NOTHING]
         held.sort(key=lambda row: (_ORDER.index(text(row, "op")), text(row, "id")))
         made = [row for row in held if _is_new(ctx, row)]
         # They may refer to each other, in any order.
@@ -125,8 +129,9 @@ def _hold_object(ctx: Context[Event], frame: str, change: Change, key: NodeKey, 
         _put(ctx, frame, change, held, data=change.data, base="{}")
         return
     _check_seen(ctx, frame, key)
+    made_here = held is not None and held["op"] == "create"
     if change.op == "retire":
-        _put(ctx, frame, change, held, data=None, base="{}")
+        _put(ctx, frame, change, held, op=NOTHING if made_here else "retire", data=None, base="{}")
         return
     values = checked(declared, change.data, whole=False)
     if there is not None and change.expected_version not in (None, there["version"]):
@@ -134,26 +139,32 @@ def _hold_object(ctx: Context[Event], frame: str, change: Change, key: NodeKey, 
     _check_targets(ctx, frame, declared, values)
     earlier = json.loads(str(held["data"])) if held is not None else {}
     base = json.loads(str(held["base"])) if held is not None else {}
-    if there is not None:
+    if there is not None and not made_here:
         base |= {name: there[name] for name in values if name not in base}
-    op = Change("create", key) if held is not None and held["op"] == "create" else change
-    _put(ctx, frame, op, held, data=canonical_json(earlier | _read(change.data)), base=canonical_json(_plain(base)))
+    data = _dumped(earlier | _read(change.data))
+    _put(ctx, frame, change, held, op="create" if made_here else "patch", data=data, base=_dumped(_plain(base)))
 
 
 def _hold_relation(ctx: Context[Event], frame: str, change: Change, key: EdgeKey, held: Row | None) -> None:
     declared = relation_type_of(ctx, key)
-    there = ctx.edge(*key) is not None if held is None else held["op"] == "relate"
+    row = ctx.edge(*key)
+    there = row is not None if held is None else held["op"] in ("relate", REPLACE)
     if change.op == "unrelate":
         if not there:
             raise Refused("unknown_relation", told(key))
-        _put(ctx, frame, change, held, data=None, base="{}")
+        base = _dumped(_plain({name: row[name] for name in declared.columns})) if row is not None else "{}"
+        made_here = held is not None and held["op"] == "relate"
+        told_base = {"base": base} if held is None else {}
+        _put(ctx, frame, change, held, op=NOTHING if made_here else "unrelate", data=None, **told_base)
         return
     checked(declared, change.data, whole=True)
     _check_seen(ctx, frame, key.source)
     _check_seen(ctx, frame, key.target)
     if there:
         raise Refused("relation_exists", told(key))
-    _put(ctx, frame, change, held, data=change.data, base="{}")
+    again = held is not None and held["op"] == "unrelate"
+    told_base = {"base": "{}"} if held is None else {}
+    _put(ctx, frame, change, held, op=REPLACE if again else "relate", data=change.data, **told_base)
 
 
 def _check_targets(ctx: Context[Event], frame: str, declared: ObjectType, values: Mapping[str, Value]) -> None:
@@ -168,16 +179,16 @@ def _check_seen(ctx: Context[Event], frame: str, key: NodeKey) -> None:
     row = ctx.node(*key)
     if row is None and held is None:
         raise Refused("unknown_object", str(key.id))
-    if (held is not None and held["op"] == "retire") or (row is not None and row["retired"]):
+    if (held is not None and held["op"] in _GONE) or (row is not None and row["retired"]):
         raise Refused("object_retired", str(key.id))
 
 
 def _put(ctx: Context[Event], frame: str, change: Change, held: Row | None, **values: Value) -> None:
-    """Stage what a frame holds of an object or relation."""
+    """Stage what a frame holds of an object or relation; `op` is the kind of change, unless it is among the values."""
     key = change.key
     id = _held_id(frame, key)
     if held is not None:
-        ctx.update("FrameChange", id, op=change.op, **values)
+        ctx.update("FrameChange", id, **{"op": change.op, **values})
         return
     named: dict[str, Value] = {"type_name": key.table}
     if isinstance(key, EdgeKey):
@@ -185,7 +196,7 @@ def _put(ctx: Context[Event], frame: str, change: Change, held: Row | None, **va
         named |= dict(zip(PATCH_ENDS, ends, strict=True))
     else:
         named |= {"object_id": str(key.id)}
-    made = ctx.create("FrameChange", id, frame=frame, op=change.op, **named, **values)
+    made = ctx.create("FrameChange", id, **{"frame": frame, "op": change.op, **named, **values})
     ctx.relate("HOLDS", NodeKey("Frame", frame), made)
 
 
@@ -194,7 +205,7 @@ def _merge(ctx: Context[Event], row: Row, retired: set[NodeKey | EdgeKey]) -> No
     change = change_of(row)
     key = change.key
     if isinstance(key, EdgeKey):
-        _merge_relation(ctx, change, key, retired)
+        _merge_relation(ctx, row, change, key, retired)
         return
     there = ctx.node(*key)
     if there is None:
@@ -212,7 +223,9 @@ def _merge(ctx: Context[Event], row: Row, retired: set[NodeKey | EdgeKey]) -> No
     change_object(ctx, key, there, {name: _merged(declared, key, name, there, values, base) for name in values})
 
 
-def _merge_relation(ctx: Context[Event], change: Change, key: EdgeKey, retired: set[NodeKey | EdgeKey]) -> None:
+def _merge_relation(
+    ctx: Context[Event], row: Row, change: Change, key: EdgeKey, retired: set[NodeKey | EdgeKey]
+) -> None:
     there = ctx.edge(*key)
     if change.op == "unrelate":
         if there is not None:
@@ -224,8 +237,13 @@ def _merge_relation(ctx: Context[Event], change: Change, key: EdgeKey, retired: 
         create_relation(ctx, key, change.data)
         return
     values = checked(relation_type_of(ctx, key), change.data, whole=True)
-    if any(there[name] != value for name, value in values.items()):
+    if all(there[name] == value for name, value in values.items()):
+        return
+    base = json.loads(text(row, "base"))
+    if row["op"] != REPLACE or any(there[name] != _column(base.get(name)) for name in values):
         raise Refused("merge_conflict", told(key))
+    ctx.unrelate(*key)
+    ctx.relate(*key, **values)
 
 
 def _merged(
@@ -241,7 +259,7 @@ def _merged(
         return new
     if rule == "sum":
         total = _number(now) + _number(new) - _number(before)
-        if not -_INT64 <= total < _INT64:
+        if abs(total) > INTEGER_MAX:
             raise Refused("merge_conflict", f"{key.table} {key.id}.{name}: the sum is {total}")
         return total
     return _of_two(rule, now, new)
@@ -269,6 +287,11 @@ def _column(value: object) -> Value:
 
 def _plain(base: Mapping[str, object]) -> dict[str, object]:
     return {name: list(value) if isinstance(value, tuple) else value for name, value in base.items()}
+
+
+def _dumped(value: Mapping[str, object]) -> str:
+    """A mapping as JSON that reads back as it was: a float stays one, however large, which RFC 8785 doesn't promise."""
+    return json.dumps(value, sort_keys=True, allow_nan=False)
 
 
 def _read(data: str) -> dict[str, object]:

@@ -104,7 +104,7 @@ def change_of(row: Row) -> Change:
 
 def key_of(row: Row) -> NodeKey | EdgeKey:
     """The object or relation that such a row is about."""
-    if row["op"] not in _OF_RELATIONS:
+    if row["source_id"] is None:
         return NodeKey(text(row, "type_name"), text(row, "object_id"))
     ends = [text(row, column) for column in PATCH_ENDS]
     return EdgeKey(text(row, "type_name"), NodeKey(ends[0], ends[1]), NodeKey(ends[2], ends[3]))
