@@ -156,6 +156,8 @@ def _handlers_of(source: type) -> tuple[Handler, ...]:
 def _handler(name: str, function: HandlerFunction, said: _Said, reads: Mapping[str, str], *, skip: int) -> Handler:
     subscription = _subscription(name, *said)
     check_reads(name, reads)
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise InvalidInput(f"{name} is a generator, whose body would never run", hint="await, and don't yield")
     parameters = list(inspect.signature(function).parameters.values())
     if any(one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD) for one in parameters) or len(parameters) < skip:
         raise InvalidInput(f"{name} must take ctx first and then what it uses, each by its name")

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from forktrail_behaviors.asked import Asked
 from forktrail_behaviors.budgets import UsedUp
-from forktrail_behaviors.effects import EffectResult
+from forktrail_behaviors.effects import ERROR_LENGTH_MAX, EffectResult
 from forktrail_behaviors.inputs import INLINE_BYTES_MAX, MEDIA_TYPE, Blobs
 from forktrail_behaviors.queries import QueryAnswer
 from forktrail_behaviors.reads import canonical
 from forktrail_producers.producer import meta
+from forktrail_schemas.errors import InvalidEvent
 from forktrail_schemas.events import (
     BudgetExhausted,
     ModelRequested,
@@ -54,7 +55,14 @@ class Clerk:
         return build(ToolResponded, {"meta": self._meta(answer.request), **fields, **self._told(text)})
 
     def answered(self, asked: Asked, result: EffectResult) -> Event:
-        """A model's or a tool's answer."""
+        """A model's or a tool's answer; one that no event can hold is told as an error."""
+        try:
+            return self._answered(asked, result)
+        except InvalidEvent as error:
+            fault = f"the answer can't be kept: {error.message}"[:ERROR_LENGTH_MAX]
+            return self._answered(asked, replace(result, outcome="error", answer=None, error=fault))
+
+    def _answered(self, asked: Asked, result: EffectResult) -> Event:
         fields: dict[str, object] = {
             "meta": self._meta(asked.event),
             "call_id": asked.call_id,

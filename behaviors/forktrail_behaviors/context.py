@@ -277,6 +277,11 @@ class Context:
         """
         tool, given = self.types.tool(name), plain(arguments)
         tool.check(given)
+        if idempotency_key is not None and not tool.takes_key:
+            raise InvalidInput(
+                f"{name} takes no idempotency key, so it couldn't tell a second sending",
+                hint="give its function a parameter idempotency_key",
+            )
         fields = {
             "name": name,
             "side_effects": tool.side_effects,

@@ -17,6 +17,7 @@ from forktrail_behaviors.types import Types
 from forktrail_schemas.errors import InvalidInput
 from forktrail_schemas.events import ObjectCreated, ObjectPatched, ObjectRetired, RelationCreated, RelationRetired
 from forktrail_schemas.events.base import Event
+from forktrail_schemas.values import LINE_LENGTH_MAX
 from forktrail_schemas.wire import build
 
 
@@ -55,6 +56,8 @@ def parting(path: str, name: str, source: Object, target: Object, reason: str) -
 
 def checked(event: type[Event], path: str, fields: Mapping[str, object]) -> Draft:
     """A draft whose fields fit its event: what doesn't fails the behavior, and not whoever writes the event."""
+    if len(path) > LINE_LENGTH_MAX:
+        raise InvalidInput("gathers are nested too deep here", hint="gather more branches side by side instead")
     told = {"epoch": 1} if "epoch" in event.model_fields else {}
     build(event, {"meta": _ANY_META, **told, **fields})
     return Draft(event, path, fields)

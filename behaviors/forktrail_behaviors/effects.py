@@ -182,7 +182,7 @@ def _outcome(asked: Asked, models: Mapping[str, Model], tools: Mapping[str, Tool
         return EffectResult("ok", answer)
     except ForktrailError as error:
         return EffectResult("error", error=error.message[:ERROR_LENGTH_MAX])
-    except Exception as error:
+    except (Exception, SystemExit, KeyboardInterrupt) as error:  # no tool ends its worker, and a thread hears no Ctrl-C
         # What a library says may hold an address with a password or a token; its kind says enough for the log.
         return EffectResult("error", error=type(error).__name__)
 

@@ -10,6 +10,7 @@ import inspect
 import re
 from collections import deque
 from collections.abc import Coroutine, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,13 +19,19 @@ from forktrail_behaviors.commands import Answer, Draft, Gather, Refusal, Request
 from forktrail_behaviors.context import Branch, Context, Identity
 from forktrail_behaviors.determinism import guard
 from forktrail_behaviors.types import Types
-from forktrail_schemas.errors import InvalidInput
+from forktrail_schemas.errors import ForktrailError, InvalidInput
 from forktrail_schemas.events import BehaviorCompleted, BehaviorFailed
 
 MESSAGE_LENGTH_MAX = 1_000
 END = "end"
 # Where an object lies in memory differs from process to process.
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+
+
+class EndedItself(ForktrailError):
+    """A behavior raised what ends a process."""
+
+    code = "ended_itself"
 
 
 @dataclass
@@ -88,7 +95,9 @@ class Execution:
         """End it where it stands: it was cancelled, or its process ends."""
         self.ended = True
         for line in [*self._waiting.values(), self._root]:
-            line.coroutine.close()
+            # One that awaits on its way out, or raises there, has nobody left to hear it.
+            with suppress(Exception, SystemExit):
+                line.coroutine.close()
         self._waiting.clear()
 
     def _go_on(self, line: _Line, sent: object, now_micros: int) -> list[Draft]:
@@ -111,6 +120,8 @@ class Execution:
             self._returned(line, end.value, ready)
         except Exception as error:
             self._raised(line, error, ready)
+        except (SystemExit, GeneratorExit) as error:  # a behavior can't end its worker
+            self._raised(line, EndedItself(f"the behavior raised {type(error).__name__}"), ready)
         else:
             self._drafts += context.stretch
             self._asked(line, command, ready)
@@ -170,5 +181,9 @@ async def _called(behavior: Behavior, handler: Handler, context: Context, takes:
 
 def _message(error: Exception) -> str:
     """What an error says, the same in every process."""
-    text = " ".join(_ADDRESS.sub("", str(error)).replace("\x00", "").split())
-    return text[:MESSAGE_LENGTH_MAX]
+    try:
+        told = str(error)
+    except Exception as another:  # its own words may be anything, a failing __str__ too
+        told = f"its message can't be read: {type(another).__name__}"
+    text = " ".join(_ADDRESS.sub("", told).replace("\x00", "").split())
+    return text.encode("utf-8", "replace").decode()[:MESSAGE_LENGTH_MAX]

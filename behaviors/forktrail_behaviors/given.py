@@ -34,6 +34,10 @@ class Row(Mapping[str, Json]):
         except KeyError:
             raise AttributeError(f"there is no {name!r} here, but {', '.join(self)}") from None
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """How it is copied and pickled: anew from its values."""
+        return Row, (dict(self._values),)
+
     def __setattr__(self, name: str, value: object) -> None:
         raise TypeError("what a handler is given can't be changed: emit a change by ctx.patch(…)")
 
@@ -57,6 +61,10 @@ class Node(Row):
     def __init__(self, type: str, values: Mapping[str, object]) -> None:
         super().__init__(values)
         object.__setattr__(self, "type", type)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """How it is copied and pickled."""
+        return Node, (self.type, dict(self._values))
 
     @property
     def object(self) -> Object:

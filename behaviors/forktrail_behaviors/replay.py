@@ -133,7 +133,9 @@ class _Comparison:
         self.replayed.compared[event.TYPE.rpartition(".")[2]] += 1
         made = output.event(self._run, getattr(event, "epoch", 1))
         if made != event:
-            path, expected, found = next(_differences(made.model_dump(mode="json"), event.model_dump(mode="json"), ""))
+            dumped = made.model_dump(mode="json"), event.model_dump(mode="json")
+            # Null and nothing said read alike.
+            path, expected, found = next(_differences(*dumped, ""), ("event", *map(str, dumped)))
             yield _divergence(event, offset, path, expected, found)
 
     def _query(self, event: ToolResponded, offset: int) -> Iterator[Divergence]:

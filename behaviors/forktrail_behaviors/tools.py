@@ -35,6 +35,7 @@ class Tool(Protocol):
         side_effects: what calling it does to the world.
         timeout_seconds: after so long it counts as failed.
         output_bytes_max: a longer answer, as JSON, counts as failed.
+        takes_key: whether it recognizes a second sending by an idempotency key.
     """
 
     @property
@@ -49,6 +50,8 @@ class Tool(Protocol):
     def timeout_seconds(self) -> float: ...
     @property
     def output_bytes_max(self) -> int: ...
+    @property
+    def takes_key(self) -> bool: ...
 
     def check(self, arguments: Mapping[str, Any]) -> None:
         """Refuse arguments that aren't as declared.
@@ -93,6 +96,11 @@ class FunctionTool:
         _ = self.parameters
 
     @property
+    def takes_key(self) -> bool:
+        """Whether the function has a parameter for an idempotency key."""
+        return _KEY in inspect.signature(self.function).parameters
+
+    @property
     def description(self) -> str:
         """The first paragraph of the function's docstring."""
         return (inspect.getdoc(self.function) or "").split("\n\n")[0]
@@ -117,7 +125,7 @@ class FunctionTool:
         checked = self._checked(arguments)
         names = {name: field.alias for name, field in self._arguments.model_fields.items()}
         given = {str(names[name]): getattr(checked, name) for name in checked.model_fields_set}
-        key = {_KEY: idempotency_key} if _KEY in inspect.signature(self.function).parameters else {}
+        key = {_KEY: idempotency_key} if self.takes_key else {}
         return self.function(**given, **key)
 
     def _checked(self, arguments: Mapping[str, Any]) -> BaseModel:

@@ -9,6 +9,7 @@ moment is followed by one that finds on the log all that was written, and writes
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -90,6 +91,8 @@ class Worker:
         self._written = 0
         # All that was fired before this offset is on the log; None until that is known.
         self._settled: int | None = None
+        # How far it has read, and how long the log was with what came of that.
+        self._unsettled: deque[tuple[int, int]] = deque()
 
     def work(self, stopping: threading.Event, *, until_idle: bool = False) -> None:
         """React until told to stop, the run is closed, or, where asked, nothing is left to do but what people decide.
@@ -220,9 +223,15 @@ class Worker:
         if events:
             self._written = self._log.append(events)
         if self.epoch:
-            self._settled = self._reactor.next_offset
-            self._position.save(self._settled)
+            self._settle()
             self._desk.start_new(self.epoch)
+
+    def _settle(self) -> None:
+        """Move the position past what was read, once all that came of it is read back: it may be void till then."""
+        self._unsettled.append((self._reactor.next_offset, self._written))
+        while self._unsettled and self._unsettled[0][1] <= self._reactor.next_offset:
+            self._settled = self._unsettled.popleft()[0]
+            self._position.save(self._settled)
 
     def _exhausted(self) -> list[Event]:
         """What the log doesn't say yet of budgets; each limit is said once, though reading it back takes a moment."""

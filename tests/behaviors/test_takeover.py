@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import threading
 from collections.abc import Iterable
 from typing import Any
@@ -12,7 +14,7 @@ from pydantic import BaseModel
 from forktrail_behaviors import ids
 from forktrail_behaviors.behavior import Behavior, behavior
 from forktrail_behaviors.context import Context
-from forktrail_behaviors.given import Node
+from forktrail_behaviors.given import Node, Row
 from forktrail_behaviors.pack import Pack
 from forktrail_behaviors.replay import replay
 from forktrail_behaviors.testing import Kit
@@ -263,3 +265,151 @@ def test_a_behavior_cant_write_what_needs_a_persons_signature() -> None:
     assert "can't write RunClosed: it is for the role admin" in failed.message
     assert kit.void() == []
     assert replayed_clean(kit)
+
+
+def test_a_worker_that_lost_the_run_leaves_no_position_past_what_it_said_in_vain() -> None:
+    kit = kit_of(on_item)
+    first = standing(kit)
+    item(kit)
+    trigger = kit.log.records[-1]
+    kit.log.write(build(WorkerClaimed, {"meta": kit.head(RUN, "service", "other"), "worker": "other", "epoch": 2}))
+    first._take([trigger], None)  # type: ignore[arg-type]
+    kit.steps.close()  # type: ignore[attr-defined]  # it is told to stop before it reads the other's claim
+    assert kit.position.next_offset <= trigger.offset
+    kit.run()
+    assert outs(kit) == ["item item-00000001"]
+
+
+# What behaviors and tools may raise, or answer, without harm to their worker.
+
+
+class Unreadable(Exception):
+    def __str__(self) -> str:
+        raise ValueError("no words")
+
+
+def raising(error: BaseException) -> Behavior:
+    @behavior(on=GoalSet)
+    async def fail(ctx: Context, event: GoalSet) -> None:
+        await ctx.sleep(1)
+        raise error
+
+    return fail
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (SystemExit(3), "the behavior raised SystemExit"),
+        (GeneratorExit(), "the behavior raised GeneratorExit"),
+        (Unreadable(), "its message can't be read: ValueError"),
+        (ValueError("half a \ud800 character"), "half a ? character"),
+    ],
+)
+def test_whatever_a_behavior_raises_its_execution_fails_and_the_worker_goes_on(
+    error: BaseException, message: str
+) -> None:
+    kit = kit_of(raising(error), on_item)
+    kit.tell(GoalSet, text="why")
+    item(kit)
+    kit.run()
+    (failed,) = kit.events(BehaviorFailed)
+    assert message in failed.message
+    assert outs(kit) == ["item item-00000001"]
+    assert replayed_clean(kit)
+
+
+def test_a_behavior_that_awaits_on_its_way_out_is_ended_all_the_same() -> None:
+    @behavior(on=GoalSet)
+    async def cling(ctx: Context, event: GoalSet) -> None:
+        try:
+            await ctx.approval("may I?")
+        finally:
+            await ctx.sleep(1)
+
+    kit = kit_of(cling, on_item)
+    kit.tell(GoalSet, text="why")
+    kit.run()
+    (started,) = kit.events(BehaviorStarted)
+    assert started.meta.execution is not None
+    kit.tell(ExecutionCancelled, "olga", "human", OPERATOR, execution_id=started.meta.execution.id, reason="no")
+    item(kit)
+    kit.run()
+    assert outs(kit) == ["item item-00000001"]
+
+
+@pytest.mark.parametrize("depth", [20, 200])
+def test_gathers_nested_too_deep_fail_their_execution_alone(depth: int) -> None:
+    async def nest(ctx: Context, left: int) -> None:
+        if left:
+            await ctx.gather(nest(ctx, left - 1))
+        else:
+            await ctx.sleep(1)
+
+    @behavior(on=GoalSet, emits=["Out"])
+    async def dive(ctx: Context, event: GoalSet) -> None:
+        await nest(ctx, depth)
+        ctx.create("Out", text="up again")
+
+    kit = kit_of(dive)
+    kit.tell(GoalSet, text="why")
+    kit.run()
+    assert outs(kit) == (["up again"] if depth == 20 else [])
+    assert ["nested too deep" in event.message for event in kit.events(BehaviorFailed)] == [True] * (depth == 200)
+
+
+@tool(side_effects="read")
+def dig() -> Any:
+    """Answer with more lists in lists than an event may hold."""
+    found: list[Any] = []
+    for _ in range(50):
+        found = [found]
+    return found
+
+
+@tool(side_effects="read")
+def leave() -> Any:
+    """End the process."""
+    raise SystemExit(3)
+
+
+@pytest.mark.parametrize(("name", "told"), [("dig", "the answer can't be kept"), ("leave", "SystemExit")])
+def test_a_tool_whose_answer_no_event_holds_or_that_leaves_has_failed(name: str, told: str) -> None:
+    @behavior(on=GoalSet)
+    async def call(ctx: Context, event: GoalSet) -> None:
+        await ctx.tool(name)
+
+    kit = kit_of(call, tools=[dig, leave])
+    kit.tell(GoalSet, text="why")
+    kit.run()
+    (responded,) = kit.events(ToolResponded)
+    assert (responded.outcome, told in responded.error) == ("error", True)
+    assert replayed_clean(kit)
+
+
+def test_a_key_for_a_tool_that_takes_none_is_refused() -> None:
+    @behavior(on=GoalSet)
+    async def call(ctx: Context, event: GoalSet) -> None:
+        await ctx.tool("dig", idempotency_key="k")
+
+    kit = kit_of(call, tools=[dig])
+    kit.tell(GoalSet, text="why")
+    kit.run()
+    (failed,) = kit.events(BehaviorFailed)
+    assert "dig takes no idempotency key" in failed.message
+
+
+def test_a_generator_is_no_handler() -> None:
+    async def give(ctx: Context, event: GoalSet) -> Any:
+        yield 1
+
+    making: Any = behavior(on=GoalSet)
+    with pytest.raises(InvalidInput, match="is a generator"):
+        making(give)
+
+
+def test_rows_are_copied_like_anything_else() -> None:
+    node = copy.deepcopy(Node("Item", {"id": "item-1"}))
+    assert (node.type, node.id) == ("Item", "item-1")
+    row = Row({"a": 1})
+    assert copy.deepcopy(row).a == copy.copy(row).a == pickle.loads(pickle.dumps(row)).a == 1

@@ -66,7 +66,13 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
         return ExitCode.DIVERGENCE if arguments.strict else ExitCode.OK
     if replayed.changed:
         return ExitCode.DIFFERENCE
+    if replayed.unwritten:
+        missing = counted(replayed.unwritten, "event")
+        note(f"{missing} that behaviors make not on the log yet: start a worker, and replay again")
     if arguments.certificate:
+        if replayed.unwritten:
+            fault = "a certificate is of a run whose behaviors have written all that they make"
+            raise InvalidInput(fault, code="unwritten")
         key = KeyStore(settings.keys_dir).load(arguments.key)
         told = certificate.statement(arguments.run, replayed, reactor.registrations.all())
         arguments.certificate.write_text(certificate.signed(told, key) + "\n")
