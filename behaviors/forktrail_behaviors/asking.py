@@ -166,7 +166,9 @@ def _tool_calls(value: Json) -> list[dict[str, Json]]:
     )
     if not isinstance(calls, list):
         return []
-    return [call for call in calls if isinstance(call, dict) and isinstance(call.get("id"), str)]
+    told = [call if isinstance(call, dict) else {"name": None} for call in calls]
+    # Providers tell calls apart by their ids; one without gets its place.
+    return [{**call, "id": call.get("id") or f"t{place}"} for place, call in enumerate(told, 1)]
 
 
 def _declared(types: Types, name: str) -> Json:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from forktrail_behaviors.models.anthropic_schema import supported
 from forktrail_behaviors.models.openai import check_options
 from forktrail_behaviors.models.prices import Usage
 from forktrail_behaviors.models.provider import Reply, answered, count, usage_in
@@ -38,7 +39,7 @@ class AnthropicMessages:
         if system:
             body["system"] = system
         if request.get("schema") is not None:
-            body["output_config"] = {"format": {"type": "json_schema", "schema": request["schema"]}}
+            body["output_config"] = {"format": {"type": "json_schema", "schema": supported(request["schema"])}}
         if request.get("tools"):
             body["tools"] = [
                 {"name": tool["name"], "description": tool["description"], "input_schema": tool["parameters"]}
@@ -68,6 +69,7 @@ class AnthropicMessages:
 
 _FAULTS = {
     "refusal": "the model refuses",
+    "pause_turn": "the model paused in the midst of its turn, which isn't gone on with",
     "max_tokens": "the answer was cut off: the model reached its limit of tokens",
     "model_context_window_exceeded": "the answer was cut off: the model's context is full",
 }
@@ -105,4 +107,5 @@ def _parts(message: Mapping[str, Any]) -> list[Json]:
     for call in message.get("tool_calls") or ():
         arguments = call["arguments"] if isinstance(call["arguments"], dict) else {}
         parts.append({"type": "tool_use", "id": call["id"], "name": call["name"], "input": arguments})
-    return parts
+    # An empty turn is refused.
+    return parts or [{"type": "text", "text": "(nothing)"}]

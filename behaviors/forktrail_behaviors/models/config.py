@@ -14,6 +14,7 @@ output = 1.5
 from __future__ import annotations
 
 import ipaddress
+import logging
 import tomllib
 from collections.abc import Mapping
 from decimal import Decimal
@@ -100,6 +101,9 @@ def _model(path: Path, name: str, given: ModelGiven, environ: Mapping[str, str])
     key = _key(path, name, given, environ)
     base = (given.base_url or BASE_URLS[given.provider]).rstrip("/")
     _check_address(path, name, base, plain_allowed=given.allow_plain_http or not key)
+    for library in ("httpx", "httpcore"):
+        # At DEBUG they tell every header, and a careless provider may repeat the key in one.
+        logging.getLogger(library).setLevel(logging.WARNING)
     protocol = AnthropicMessages() if given.provider == "anthropic" else OpenAiChat()
     limits = Limits(given.timeout_seconds, given.attempts, given.body_bytes_max)
     sender = Sender(base + protocol.path, protocol.headers(key), limits)

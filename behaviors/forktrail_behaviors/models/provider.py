@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from forktrail_behaviors.effects import ERROR_LENGTH_MAX, EffectResult
@@ -84,8 +84,8 @@ class HttpModel:
         # Two prompts that are the same give the same bytes.
         body = json.dumps(self.protocol.body(self.model, request), sort_keys=True, ensure_ascii=False).encode()
         sent = self.sender.send(body)
-        received = self.secret.removed_from(sent.body)
-        reply = self._read(sent.status, received, sent.fault, request)
+        received = self.secret.removed_from(sent.body, cut=bool(sent.fault))
+        reply = self._without_key(self._read(sent.status, received, sent.fault, request))
         told = f"{self.protocol.name}: {reply.fault}"
         if sent.attempts > 1:
             told += f" (sent {sent.attempts} times)"
@@ -103,6 +103,16 @@ class HttpModel:
             attempts=sent.attempts,
             sent=self.secret.removed_from(body),
             received=received,
+        )
+
+    def _without_key(self, reply: Reply) -> Reply:
+        """The reply; what it repeats of the key may have been escaped twice."""
+        return replace(
+            reply,
+            answer=self.secret.removed_from_value(reply.answer),
+            fault=self.secret.removed_from_text(reply.fault),
+            finish_reason=self.secret.removed_from_text(reply.finish_reason),
+            model=self.secret.removed_from_text(reply.model),
         )
 
     def _read(self, status: int | None, received: bytes, fault: str, request: Mapping[str, Any]) -> Reply:

@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from forktrail_behaviors.behavior import behavior
 from forktrail_behaviors.commands import EffectFailed
 from forktrail_behaviors.context import Context
 from forktrail_behaviors.models.anthropic import AnthropicMessages
+from forktrail_behaviors.models.anthropic_schema import supported
 from forktrail_behaviors.models.config import load_models
 from forktrail_behaviors.models.openai import OpenAiChat
 from forktrail_behaviors.models.prices import Prices, Usage, cost_micros
@@ -340,6 +341,54 @@ def test_a_provider_that_repeats_the_key_tells_it_nowhere(protocol: str, caplog:
     for place in (result.error, repr(result), str(result.sent), str(result.received), repr(model), caplog.text):
         assert KEY not in place
     assert b"[key removed]" in (result.received or b"")
+
+
+ESCAPED = "".join(f"\\u{ord(character):04X}" for character in KEY)
+
+
+@both
+@pytest.mark.parametrize("status", [200, 401])
+@pytest.mark.parametrize("written", [ESCAPED, ESCAPED.replace("\\", "\\\\"), KEY.replace("-", "\\u002d")])
+def test_a_key_that_is_repeated_in_other_letters_is_told_nowhere(protocol: str, status: int, written: str) -> None:
+    body = json.dumps(good(protocol, "SAID") if status == 200 else {"error": {"message": "SAID"}})
+    told_body = body.replace("SAID", '{\\"good\\": \\"' + written + '\\"}' if status == 200 else written).encode()
+    with stand_in(lambda handler, asked: handler.send(status, told_body)) as told:
+        result = model_of(protocol, told, Waits()).answer({"messages": [], "schema": {}, "options": {}})
+    for place in (result.error, json.dumps(result.answer), str(result.received), repr(result)):
+        assert KEY not in place
+    received = (result.received or b"").decode()
+    assert ESCAPED not in received
+
+
+def test_a_key_that_the_cap_cuts_through_is_told_nowhere() -> None:
+    size = 1_000_000
+    body = b" " * (size - len(KEY) + 3) + KEY.encode() + b" " * 100
+    with stand_in(server.raw(body)) as told:
+        kit = run("openai", told, body_bytes_max=size)
+    assert not any(KEY[:8].encode() in value for value in kit.blobs.values())
+
+
+def test_a_schema_is_asked_of_anthropic_as_it_takes_them() -> None:
+    class Inner(BaseModel):
+        score: float = Field(ge=0, le=1)
+
+    class Outer(BaseModel):
+        inner: list[Inner] = Field(max_length=3)
+        note: str | None = Field(default=None, min_length=2, description="why")
+
+    asked = supported(Outer.model_json_schema())
+    inner = asked["$defs"]["Inner"]
+    assert asked["additionalProperties"] is inner["additionalProperties"] is False
+    assert inner["properties"]["score"]["description"] == "maximum: 1, minimum: 0"
+    assert asked["properties"]["inner"]["description"] == "maxItems: 3"
+    text = json.dumps(asked)
+    assert not any(f'"{word}":' in text for word in ("minimum", "maximum", "maxItems", "minLength"))
+
+    class Free(BaseModel):
+        values: dict[str, int]
+
+    with pytest.raises(InvalidInput, match="names aren't fixed"):
+        supported(Free.model_json_schema())
 
 
 @both
